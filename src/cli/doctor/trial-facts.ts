@@ -45,7 +45,7 @@ export async function trialFacts(
     return fact(io, (signal) => run(workload, ground(signal)));
   };
   const [agentOnes, controllerOnes, podOnes] = await Promise.all([
-    tried(found.agent, agentTrials),
+    nodes.kind === "Unknown" ? nodes : tried(found.agent, agentTrials),
     tried(found.controller, (one, on) => controllerTrials(one, usesOf(found.policies), on)),
     workloads.kind === "Unknown"
       ? workloads

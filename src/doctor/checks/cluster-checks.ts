@@ -27,8 +27,9 @@ const crdFix = "lastcall setup crds --apply";
 const definitionNames = ["departurepolicies.lastcall.dev", "departures.lastcall.dev"];
 
 /**
- * From this version on the API server has ValidatingAdmissionPolicy, which narrows the permissions
- * of controller and agents.
+ * From this version on the API server has ValidatingAdmissionPolicy by default, which narrows the
+ * permissions of controller and agents, and adds the node to the tokens of its pods. Source:
+ * kubernetes `pkg/features/kube_features.go`, ServiceAccountTokenPodNodeInfo.
  */
 const oldestMinor = 30;
 const clockWarnMs = 2000;
@@ -52,7 +53,8 @@ export const clusterChecks: readonly Check[] = [
       if (api.kind === "Unknown") return fail(api.why);
       const { major, minor, name } = api.value;
       if (major === 1 && minor < oldestMinor) {
-        const lack = "has no ValidatingAdmissionPolicy, which limits what Lastcall's tokens may do";
+        const lack =
+          "has no ValidatingAdmissionPolicy, which limits what Lastcall's tokens may do, and its tokens name no node, so agents report nothing";
         return fail(`Kubernetes ${name} ${lack}`, `upgrade to 1.${oldestMinor} or later`);
       }
       return pass(`Kubernetes ${name} responds`);
