@@ -77,7 +77,8 @@ function meaningOf(request: KubeRequest, answer: KubeAnswer, message: string): T
   const isTaken = status === 409 && /already exists$/.test(message);
   if (status < 300 || isTaken) return { kind: "Accepted" };
   if (status === 403 && /\bcannot \S+ resource\b/.test(message)) return { kind: "NotGranted" };
-  const [, policy, why = message] =
+  const plain = message.replace(/^\S+ "[^"]*" is forbidden: /, "");
+  const [, policy, why = plain] =
     /ValidatingAdmissionPolicy '([^']+)'.*? denied request: (.*)/s.exec(message) ?? [];
   const isDenied = policy !== undefined || status === 403 || /denied the request/.test(message);
   if (isDenied) return { kind: "Denied", policy, message: why };

@@ -102,7 +102,7 @@ describe("a trial of admission", () => {
     ],
     [
       "is denied by a quota",
-      refusal("exceeded quota: x"),
+      refusal('pods "lastcall-agent-x1" is forbidden: exceeded quota: x'),
       { kind: "Denied", policy: undefined, message: "exceeded quota: x" },
     ],
     [
