@@ -238,6 +238,7 @@ export interface QueueFacts {
 
 export interface AlertFacts {
   readonly policy: string;
+  /** Unknown without a code: it was not asked, because the allowed hosts are not known. */
   readonly firing: Fact<readonly string[]>;
 }
 

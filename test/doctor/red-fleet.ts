@@ -73,7 +73,20 @@ export const redFleet: readonly RedCase[] = [
     "alerts",
     "Fail",
     "no response: refused",
-    { alerts: [{ policy: "spot", firing: unknown("refused") }] },
+    {
+      alerts: [
+        {
+          policy: "spot",
+          firing: unknown("refused", new LastcallError("ACTION_UNREACHABLE", "refused")),
+        },
+      ],
+    },
+  ],
+  [
+    "alerts",
+    "Skip",
+    "--action-hosts may be set in x",
+    { alerts: [{ policy: "spot", firing: unknown("--action-hosts may be set in x") }] },
   ],
   ["alerts", "Warn", "spot (Down)", { alerts: [{ policy: "spot", firing: known(["Down"]) }] }],
   [

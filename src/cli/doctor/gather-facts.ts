@@ -329,25 +329,30 @@ function orphansBeside(
 }
 
 /** Asks only the hosts that the controller may reach, since a policy must not choose others. */
-function alertFacts(
+async function alertFacts(
   { policies, controller }: Pick<DoctorFacts, "policies" | "controller">,
   io: CommandIo,
 ): Promise<readonly AlertFacts[]> {
   const gates = (policies.kind === "Known" ? policies.value.policies : []).flatMap(
     ({ name, gates: { alerts } }) => (alerts === undefined ? [] : [{ policy: name, alerts }]),
   );
+  const hosts = controller.kind === "Known" ? hostsOf(controller.value) : controller;
   return Promise.all(
     gates.map(async ({ policy, alerts }) => ({
       policy,
       firing:
-        controller.kind === "Unknown"
-          ? controller
+        hosts.kind === "Unknown"
+          ? unknown(hosts.why)
           : await fact(io, async (signal) => {
-              const allowed = await actionHosts(controller.value?.options["action-hosts"]);
+              const allowed = await actionHosts(hosts.value);
               return alertGate({ allowed, ...io })(alerts, signal);
             }),
     })),
   );
+}
+
+function hostsOf(controller: WorkloadFacts | undefined): Fact<string | undefined> {
+  return controller === undefined ? known(undefined) : optionOf(controller, "action-hosts");
 }
 
 function mapped<From, To>(from: Fact<From>, map: (value: From) => To): Fact<To> {

@@ -177,7 +177,7 @@ function untoldNodes(all: readonly NodeFacts[], spot: readonly NodeFacts[]): rea
 }
 
 const labelFix =
-  "start the kubelet of a self-managed Auto Scaling group with --node-labels=node.kubernetes.io/lifecycle=spot (or =normal for On-Demand), or select the nodes in a policy's nodeSelector: docs/cloud/aws.md";
+  "start the kubelet of a self-managed Auto Scaling group with --node-labels=node.kubernetes.io/lifecycle=spot (or =on-demand), or select the nodes in a policy's nodeSelector: docs/cloud/aws.md";
 
 /** Checks of the nodes, the pods on them, and other tools that drain. */
 export const nodeChecks: readonly Check[] = [

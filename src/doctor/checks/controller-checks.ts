@@ -65,7 +65,7 @@ function secondLeader(other: LeaderFacts, own: string | undefined, here: string)
 
 const podsFix = "check its pods and their Events with kubectl describe";
 const nodesFix =
-  "add a node that its pods fit on, or let them onto Spot nodes: an empty affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution in the chart's values; with Kustomize, remove that affinity";
+  "add a node that its pods fit on, or let them onto Spot nodes: controller.requireStableNodes: false in the chart's values, and no required node affinity";
 
 function replicaVerdict({ ready, wanted }: WorkloadFacts, { ownPods }: DoctorFacts): CheckResult {
   if (wanted === 0) return fail("the controller has no replica", "scale its Deployment to 2");

@@ -150,8 +150,9 @@ export const policyChecks: readonly Check[] = [
     run: ({ alerts, policies }) => {
       if (alerts.length === 0) return judging(policies, () => skip("no policy has an alerts gate"));
       for (const { policy, firing } of alerts) {
-        if (firing.kind === "Unknown")
-          return fail(`the gate of ${policy} has no response: ${firing.why}`);
+        if (firing.kind === "Known") continue;
+        if (firing.code === undefined) return skip(firing.why);
+        return fail(`the gate of ${policy} has no response: ${firing.why}`);
       }
       const held = alerts.flatMap(({ policy, firing }) =>
         firing.kind === "Known" && firing.value.length > 0
