@@ -6,6 +6,8 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import { customResourceSentences } from "./kube-api/custom-resource.ts";
 import { deletionSentences } from "./kube-api/deletion.ts";
+import type { TargetOf } from "./kube-api/dialog.ts";
+import { disruptionSentences } from "./kube-api/disruption.ts";
 import { evictionSentences } from "./kube-api/eviction.ts";
 import { listSentences } from "./kube-api/list.ts";
 import { objectSentences } from "./kube-api/object.ts";
@@ -13,8 +15,28 @@ import { patchSentences } from "./kube-api/patch.ts";
 import type { KubeApiTarget } from "./kube-api/target.ts";
 import { watchSentences } from "./kube-api/watch.ts";
 
-/** Runs the suite; the target is created once and closed at the end. */
-export function kubeApiContract(name: string, makeTarget: () => Promise<KubeApiTarget>): void {
+type Sentences = readonly ((target: TargetOf) => void)[];
+
+/** What an API server does by itself. */
+export const serverSentences: Sentences = [
+  objectSentences,
+  listSentences,
+  patchSentences,
+  deletionSentences,
+  evictionSentences,
+  watchSentences,
+  customResourceSentences,
+];
+
+/** What the controllers of a control plane add. */
+export const controllerSentences: Sentences = [disruptionSentences];
+
+/** Runs the sentences; the target is created once and closed at the end. */
+export function kubeApiContract(
+  name: string,
+  makeTarget: () => Promise<KubeApiTarget>,
+  allSentences: Sentences = serverSentences,
+): void {
   describe(`${name} as a Kubernetes API`, () => {
     let made: KubeApiTarget | undefined;
     beforeAll(async () => {
@@ -25,12 +47,6 @@ export function kubeApiContract(name: string, makeTarget: () => Promise<KubeApiT
       if (made === undefined) throw new Error("the target is not made yet");
       return made;
     };
-    objectSentences(target);
-    listSentences(target);
-    patchSentences(target);
-    deletionSentences(target);
-    evictionSentences(target);
-    watchSentences(target);
-    customResourceSentences(target);
+    for (const sentences of allSentences) sentences(target);
   });
 }

@@ -1,12 +1,22 @@
 import { loadKubeAccess } from "../../src/kube/access/load-kube-access.ts";
 import { HttpKubeApi } from "../../src/kube/http/http-api.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
-import { kubeApiContract } from "../contract/kube-api.contract.ts";
+import type { KubeApiTarget } from "../contract/kube-api/target.ts";
+import {
+  controllerSentences,
+  kubeApiContract,
+  serverSentences,
+} from "../contract/kube-api.contract.ts";
 import { startControlPlane } from "../support/control-plane.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 /** The suite binds its pods to nodes that do not exist, so no kubelet touches them. */
-kubeApiContract("HttpKubeApi with a real API server", async () => {
+kubeApiContract("HttpKubeApi with a real API server", realTarget, [
+  ...serverSentences,
+  ...controllerSentences,
+]);
+
+async function realTarget(): Promise<KubeApiTarget> {
   const plane = await startControlPlane({ withScheduler: false, withKwok: false });
   const access = await loadKubeAccess({ kubeconfig: plane.kubeconfig, env: {} });
   const api = new HttpKubeApi({ access, clock: realClock });
@@ -31,4 +41,4 @@ kubeApiContract("HttpKubeApi with a real API server", async () => {
       await plane.stop();
     },
   };
-});
+}

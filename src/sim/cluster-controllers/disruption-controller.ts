@@ -1,9 +1,11 @@
 import { type Instant, minutes, parseInstant, plus } from "../../core/time/time.ts";
+import { isScalable } from "../api/resource-handler.ts";
 import {
   isReady,
   jsonEqual,
   type ModelObject,
   type ModelStore,
+  type OwnerReference,
   type StoredChange,
 } from "../api/store/object-store.ts";
 import {
@@ -40,6 +42,16 @@ interface Expectation {
   readonly desiredHealthy: number;
 }
 
+/** Why a budget cannot be computed, in the words of the real controller. */
+interface SyncFailure {
+  readonly failure: string;
+}
+
+interface OwnerScale {
+  readonly uid: string;
+  readonly replicas: number;
+}
+
 /**
  * Writes the status of budgets: how many pods are expected, healthy, and may be disrupted. Source:
  * kubernetes `pkg/controller/disruption/disruption.go`.
@@ -67,6 +79,11 @@ export class DisruptionController implements ModelController {
     const budget = this.#loop.get<BudgetObject>(budgetStorage, key);
     if (!budget) return;
     const pods = [...this.#members.podsOf(key)];
+    const expected = this.#expected(budget, pods);
+    if ("failure" in expected) {
+      this.#failSafe(budget, expected);
+      return;
+    }
     const disruptedPods = this.#stillGoing(budget, pods);
     const currentHealthy = pods.filter(
       (pod) =>
@@ -74,7 +91,7 @@ export class DisruptionController implements ModelController {
         !(pod.metadata.name in disruptedPods) &&
         isReady(pod),
     ).length;
-    const { expectedPods, desiredHealthy } = this.#expected(budget, pods);
+    const { expectedPods, desiredHealthy } = expected;
     const spare = Math.max(0, currentHealthy - desiredHealthy);
     const disruptionsAllowed = expectedPods <= 0 ? 0 : spare;
     const generation = budget.metadata.generation ?? 0;
@@ -87,6 +104,28 @@ export class DisruptionController implements ModelController {
       ...(Object.keys(disruptedPods).length > 0 ? { disruptedPods } : {}),
       conditions: [allowedCondition(disruptionsAllowed, generation)],
     };
+    this.#write(budget, status);
+  }
+
+  /**
+   * Allows nothing and says why; the rest of the status stays as it was, including the generation
+   * that was observed. Source: disruption.go, failSafe.
+   */
+  #failSafe(budget: BudgetObject, { failure }: SyncFailure): void {
+    const before = budgetStatus(budget);
+    const condition = {
+      type: "DisruptionAllowed",
+      status: "False",
+      reason: "SyncFailed",
+      message: failure,
+      observedGeneration: before.observedGeneration,
+    };
+    const counts = { currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 };
+    const status = { ...counts, ...before, disruptionsAllowed: 0, conditions: [condition] };
+    this.#write(budget, status);
+  }
+
+  #write(budget: BudgetObject, status: object): void {
     if (!jsonEqual(status, budget.status)) this.#loop.put(budgetStorage, { ...budget, status });
   }
 
@@ -111,47 +150,73 @@ export class DisruptionController implements ModelController {
     this.#loop.enqueueAfter(span as ReturnType<typeof minutes>, { controller: this, key });
   }
 
-  #expected(budget: BudgetObject, pods: readonly PodObject[]): Expectation {
+  #expected(budget: BudgetObject, pods: readonly PodObject[]): Expectation | SyncFailure {
     const { maxUnavailable, minAvailable } = budget.spec;
-    if (maxUnavailable !== undefined) {
-      const total = this.#scaleOf(pods);
-      const lost = scaledValue(maxUnavailable, { total, rounding: "Up" });
-      return { expectedPods: total, desiredHealthy: Math.max(0, total - lost) };
+    if (maxUnavailable === undefined && minAvailable === undefined) {
+      return { expectedPods: 0, desiredHealthy: 0 };
     }
-    if (typeof minAvailable === "number") {
+    if (maxUnavailable === undefined && typeof minAvailable === "number") {
       return { expectedPods: pods.length, desiredHealthy: minAvailable };
     }
-    if (minAvailable === undefined) return { expectedPods: 0, desiredHealthy: 0 };
     const total = this.#scaleOf(pods);
-    return {
-      expectedPods: total,
-      desiredHealthy: scaledValue(minAvailable, { total, rounding: "Up" }),
-    };
+    if (typeof total !== "number") return total;
+    const amount = (value: number | string): number =>
+      scaledValue(value, { total, rounding: "Up" });
+    const desiredHealthy =
+      maxUnavailable === undefined ? amount(minAvailable ?? 0) : total - amount(maxUnavailable);
+    return { expectedPods: total, desiredHealthy: Math.max(0, desiredHealthy) };
   }
 
-  /** The sum of the replicas that the pods' owners request; pods without an owner do not count. */
-  #scaleOf(pods: readonly PodObject[]): number {
+  /**
+   * The sum of the replicas that the pods' owners request. Finished pods count like any other, and
+   * one pod whose owner has no replicas makes the budget fail; pods without an owner are left out.
+   * Source: disruption.go, getExpectedScale.
+   */
+  #scaleOf(pods: readonly PodObject[]): number | SyncFailure {
     const scales = new Map<string, number>();
     for (const pod of pods) {
-      const owner = this.#topOwner(pod);
-      if (owner) scales.set(owner.metadata.uid, owner.spec.replicas ?? 1);
+      const owner = controllerOf(pod);
+      if (owner === undefined || scales.has(owner.uid)) continue;
+      const found = this.#ownerScale(pod, owner);
+      if ("failure" in found) return found;
+      scales.set(found.uid, found.replicas);
     }
     return [...scales.values()].reduce((total, scale) => total + scale, 0);
   }
 
-  #topOwner(pod: PodObject): WorkloadObject | undefined {
-    const owner = this.#ownerOf(pod);
-    if (owner?.kind !== "ReplicaSet") return owner;
-    return this.#ownerOf(owner) ?? owner;
+  /** Source: disruption.go, finders: the Deployment of a ReplicaSet, or anything with a scale. */
+  #ownerScale(pod: PodObject, reference: OwnerReference): OwnerScale | SyncFailure {
+    const { apiVersion, kind } = reference;
+    const type = this.#loop.context.registry.findKind(apiVersion, kind);
+    if (type === undefined) {
+      return { failure: `no matches for kind "${kind}" in version "${apiVersion}"` };
+    }
+    if (!isScalable(type)) {
+      const resource = type.group === "" ? type.plural : `${type.plural}.${type.group}`;
+      return { failure: `${resource} does not implement the scale subresource` };
+    }
+    const owner = this.#find(pod, reference);
+    if (owner === undefined) {
+      return { failure: `found no controllers for pod "${pod.metadata.name}"` };
+    }
+    const { metadata, spec } = this.#deploymentOf(owner) ?? owner;
+    return { uid: metadata.uid, replicas: spec.replicas ?? 1 };
   }
 
-  #ownerOf(object: ModelObject): WorkloadObject | undefined {
-    const owner = controllerOf(object);
-    const storage = scalable[owner?.kind ?? ""];
-    if (!owner || storage === undefined) return undefined;
-    const key = `${object.metadata.namespace ?? ""}/${owner.name}`;
-    const found = this.#loop.get<WorkloadObject>(storage, key);
-    return found?.metadata.uid === owner.uid ? found : undefined;
+  #deploymentOf(owner: WorkloadObject): WorkloadObject | undefined {
+    const parent = controllerOf(owner);
+    const isRolledOut = owner.kind === "ReplicaSet" && parent?.kind === "Deployment";
+    return isRolledOut ? this.#find(owner, parent) : undefined;
+  }
+
+  /** The object that a reference means; undefined if it is gone, or another one has its name. */
+  #find(object: ModelObject, reference: OwnerReference): WorkloadObject | undefined {
+    const { apiVersion, kind, name, uid } = reference;
+    const type = this.#loop.context.registry.findKind(apiVersion, kind);
+    if (type === undefined) return undefined;
+    const key = `${object.metadata.namespace ?? ""}/${name}`;
+    const found = this.#loop.get<WorkloadObject>(type.storage, key);
+    return found?.metadata.uid === uid ? found : undefined;
   }
 
   #allIn(object: ModelObject): readonly string[] {
@@ -159,12 +224,6 @@ export class DisruptionController implements ModelController {
     return [...this.#loop.collection(budgetStorage).inNamespace(namespace)].map(keyOf);
   }
 }
-
-const scalable: Readonly<Record<string, string>> = {
-  Deployment: "deployments.apps",
-  ReplicaSet: "replicasets.apps",
-  StatefulSet: "statefulsets.apps",
-};
 
 function scaleChanged({ object, previous }: StoredChange): boolean {
   const replicas = (one: ModelObject | undefined): unknown =>
