@@ -242,10 +242,14 @@ export function budgetsOf(fleet: AuditedFleet, workload: Workload): readonly Dis
   return fleet.budgetsIn(workload.namespace)(workload.template.labels);
 }
 
-/** The workloads whose pods a budget selects; a drain does not evict DaemonSets. */
+/** The workloads whose pods a budget selects. */
+export function selectedBy(fleet: AuditedFleet, budget: DisruptionBudget): readonly Workload[] {
+  return fleet.selectedIn(budget.manifest.namespace)(budget.selector);
+}
+
+/** Those of them whose pods a drain evicts, which leaves DaemonSets out. */
 export function workloadsOf(fleet: AuditedFleet, budget: DisruptionBudget): readonly Workload[] {
-  const selected = fleet.selectedIn(budget.manifest.namespace)(budget.selector);
-  return selected.filter((workload) => workload.kind !== "DaemonSet");
+  return selectedBy(fleet, budget).filter((workload) => workload.kind !== "DaemonSet");
 }
 
 /**

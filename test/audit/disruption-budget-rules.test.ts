@@ -48,7 +48,19 @@ describe("what a PodDisruptionBudget allows", () => {
     { term: "maxUnavailable: 0", of: ["Deployment", "CronJob"], blocks: true },
     { term: "maxUnavailable: 0%", of: ["Job"], blocks: true },
     { term: "paused: false", of: ["Job"], blocks: true },
-    { term: "maxUnavailable: 1", of: ["Deployment", "CronJob"], blocks: false },
+    { term: "maxUnavailable: 1", of: ["Deployment", "CronJob"], blocks: true },
+    { term: "maxUnavailable: 1", of: ["Job"], blocks: true },
+    { term: "maxUnavailable: 50%", of: ["Job"], blocks: true },
+    { term: "minAvailable: 50%", of: ["Deployment", "Job"], blocks: true },
+    { term: "minAvailable: 1", of: ["Job"], blocks: false },
+    { term: "minAvailable: 1", of: ["Deployment", "CronJob"], blocks: false },
+    { term: "maxUnavailable: 1", of: ["Deployment", "DaemonSet"], blocks: true },
+    { term: "maxUnavailable: 1", of: ["DaemonSet"], blocks: false },
+    { term: "maxUnavailable: 1", of: ["Pod"], blocks: true },
+    { term: "minAvailable: 50%", of: ["Pod"], blocks: true },
+    { term: "minAvailable: 1", of: ["Pod"], blocks: false },
+    { term: "maxUnavailable: 1", of: ["Deployment", "Pod"], blocks: false },
+    { term: "maxUnavailable: 1", of: ["Deployment", "None"], blocks: false },
     { term: "maxUnavailable: 0", of: ["Unknown"], blocks: true },
     { term: "maxUnavailable: 0", of: ["None"], blocks: false },
     { term: "maxUnavailable: 0", of: ["DaemonSet"], blocks: false },
@@ -64,6 +76,16 @@ describe("what a PodDisruptionBudget allows", () => {
     const found = await remarks("pdb-blocks-forever", yaml);
 
     expect(found.map((one) => one.split(" ")[0])).toEqual(blocks ? ["error"] : []);
+  });
+
+  it("is an error with the words of the cluster, if a recorded budget cannot be computed", async () => {
+    const status =
+      "status: {conditions: [{type: DisruptionAllowed, status: 'False', reason: SyncFailed, message: jobs.batch does not implement the scale subresource}]}";
+    const yaml = budget("maxUnavailable: 1").replace(/\}\n$/, `, ${status}}\n`) + kinds.Deployment;
+
+    expect(await remarks("pdb-blocks-forever", yaml)).toEqual([
+      "error maxUnavailable 1 never allows a pod of Deployment default/web to be evicted, because the cluster cannot compute the budget: jobs.batch does not implement the scale subresource",
+    ]);
   });
 
   it("is an error for a maxUnavailable of 0, even if KEDA scales to zero", async () => {

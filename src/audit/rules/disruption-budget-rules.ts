@@ -1,10 +1,13 @@
 /** What PodDisruptionBudgets allow a drain to do. */
+
+import { fieldsOf, listOf, nameOf, valueAt } from "../../core/json/json-field.ts";
 import {
   type AuditedFleet,
   budgetsOf,
   type DisruptionBudget,
   mostReplicasOf,
   replicasOf,
+  selectedBy,
   workloadsOf,
 } from "../fleet.ts";
 import { nameOfObject } from "../objects/manifest.ts";
@@ -15,8 +18,8 @@ export const pdbBlocksForever: Rule = {
   id: "pdb-blocks-forever",
   severity: "error",
   title: "a PodDisruptionBudget never allows an eviction",
-  why: "A maxUnavailable of 0, or a minAvailable as high as the replicas (a percentage rounds up: 50 % of one pod is one pod), refuses every eviction forever; if an autoscaler may add replicas, only until it does, which is a warning. A planned drain waits until its timeout, cluster upgrades stall, and under a notice the pods stay to the end and are killed without their grace period.",
-  fix: "Allow at least one pod to be evicted: maxUnavailable 1, or more replicas than minAvailable.",
+  why: "A maxUnavailable of 0, or a minAvailable as high as the replicas (a percentage rounds up: 50 % of one pod is one pod), refuses every eviction forever; if an autoscaler may add replicas, only until it does, which is a warning. So does a maxUnavailable or a percentage over pods whose owner has no number of replicas, such as those of a Job, a CronJob or a DaemonSet, even beside others and after they have finished, and over nothing but pods without an owner: Kubernetes cannot compute how many may be unavailable (the condition DisruptionAllowed has the reason SyncFailed) or expects none. A planned drain waits until its timeout, cluster upgrades stall, and under a notice the pods stay to the end and are killed without their grace period.",
+  fix: "Allow at least one pod to be evicted: maxUnavailable 1, or more replicas than minAvailable. For pods without a number of replicas set minAvailable to a number, or exclude them from the selector.",
   whenNotToUse: "Each restart needs manual approval, and the workload is kept off Spot nodes.",
   bad: {
     yaml: `apiVersion: policy/v1
@@ -55,10 +58,12 @@ spec:
 
 function checkPdbBlocksForever(fleet: AuditedFleet): readonly Remark[] {
   return fleet.budgets.flatMap((budget): readonly Remark[] => {
-    if (allowedDisruptions(fleet, budget) !== 0) return [];
     const workloads = workloadsOf(fleet, budget).filter((workload) => fleet.onSpot.has(workload));
     if (workloads.length === 0) return [];
     const held = workloads.map(nameOfObject).join(", ");
+    const uncountable = whyUncountable(fleet, budget);
+    if (uncountable !== undefined) return [neverCounted(budget, { held, uncountable })];
+    if (allowedDisruptions(fleet, budget) !== 0) return [];
     const fix = "Allow one pod to be evicted: maxUnavailable 1, or more replicas than minAvailable";
     const about = budget.manifest;
     if (allowedDisruptions(fleet, budget, "Most") !== 0) {
@@ -68,6 +73,44 @@ function checkPdbBlocksForever(fleet: AuditedFleet): readonly Remark[] {
     const message = `${termOf(budget)} never allows a pod of ${held} to be evicted`;
     return [{ severity: "error", about, message, fix }];
   });
+}
+
+function neverCounted(
+  budget: DisruptionBudget,
+  why: { readonly held: string; readonly uncountable: string },
+): Remark {
+  const about = budget.manifest;
+  const message = `${termOf(budget)} never allows a pod of ${why.held} to be evicted, because ${why.uncountable}`;
+  const fix = "Set minAvailable to a number, or exclude such pods from the selector";
+  return { severity: "error", about, message, fix };
+}
+
+/** Kinds with pods, but without a `scale` subresource. A CronJob's pods belong to its Jobs. */
+const withoutReplicas: ReadonlySet<string> = new Set(["Job", "CronJob", "DaemonSet"]);
+
+/**
+ * Why Kubernetes cannot tell how many of the budget's pods may be unavailable, and so allows none:
+ * the real controller said so, or will. Only a number as minAvailable needs no number of replicas.
+ * Source: kubernetes pkg/controller/disruption `getExpectedScale`, which looks at every pod that is
+ * selected, finished ones too.
+ */
+function whyUncountable(fleet: AuditedFleet, budget: DisruptionBudget): string | undefined {
+  const { minAvailable, maxUnavailable } = budget;
+  if (maxUnavailable === undefined && typeof minAvailable !== "string") return undefined;
+  const failure = syncFailureOf(budget);
+  if (failure !== undefined) return `the cluster cannot compute the budget: ${failure}`;
+  const selected = withPods(fleet, selectedBy(fleet, budget));
+  const scaleless = selected.filter(({ kind }) => withoutReplicas.has(kind)).map(nameOfObject);
+  if (scaleless.length > 0) return `${scaleless.join(", ")} has no number of replicas`;
+  const isBare = selected.length > 0 && selected.every(({ kind }) => kind === "Pod");
+  return isBare ? "pods without an owner are not expected" : undefined;
+}
+
+/** What a recorded budget says about itself; finished pods are seen here alone. */
+function syncFailureOf({ manifest }: DisruptionBudget): string | undefined {
+  const conditions = listOf(valueAt(manifest.json, ["status", "conditions"])).map(fieldsOf);
+  const failed = conditions.find((one) => one.status === "False" && one.reason === "SyncFailed");
+  return failed && (nameOf(failed.message) ?? "SyncFailed");
 }
 
 function termOf(budget: DisruptionBudget): string {
