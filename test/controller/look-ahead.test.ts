@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
 import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time/time.ts";
+import { podBehaviour } from "../../src/sim/cluster-controllers/kubelet.ts";
 import type { ModelWorld } from "../support/model-world.ts";
 import {
   capacityStory,
@@ -324,4 +325,36 @@ describe("a planned departure with a pod that its budget never releases", () => 
     expect(entry?.result).toContain("default/db-");
     expect(ledgerOf(world, node).outcome).toBe("RolledBack");
   });
+
+  it("says so as well for a budget that a finished pod of a Job makes impossible", async () => {
+    const drain = { timeout: "1m", onTimeout: "RollBack" };
+    const world = capacityStory({ replacement: none, drain });
+    workload(world, "web", { replicas: 2, cpu: "1", maxUnavailable: 1 });
+    world.create("/apis/batch/v1/namespaces/default/jobs", {
+      apiVersion: "batch/v1",
+      kind: "Job",
+      metadata: { name: "report", namespace: "default" },
+      spec: {
+        template: {
+          metadata: {
+            labels: { app: "web" },
+            annotations: { [podBehaviour.runSeconds]: "5" },
+          },
+          spec: { restartPolicy: "Never", containers: [{ name: "c", image: "c:1" }] },
+        },
+      },
+    });
+    await world.pass(seconds(60));
+    const [node = ""] = ["n0", "n1", "n2"].filter((name) => world.podsOn(name).some(isWeb));
+    depart(world, node);
+    await told(world, hasEnded(world, node));
+    const entry = ledgerOf(world, node).timeline?.find(({ step }) => step === "BudgetImpossible");
+    expect(entry?.result).toContain("jobs.batch does not implement the scale subresource");
+    expect(ledgerOf(world, node).outcome).toBe("RolledBack");
+  });
 });
+
+function isWeb({ metadata, status }: KubeObject): boolean {
+  const isRunning = (status as { phase?: string }).phase === "Running";
+  return metadata?.labels?.app === "web" && isRunning;
+}

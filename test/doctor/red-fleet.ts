@@ -228,8 +228,8 @@ export const redFleet: readonly RedCase[] = [
   [
     "budgets",
     "Fail",
-    "default/web",
-    { budgets: known([budgetOf({ maxUnavailable: undefined, minAvailable: "100%" })]) },
+    "default/web (allows none while the disruption controller cannot compute it: no scale)",
+    { budgets: known([budgetOf({ disruptionsAllowed: 0, syncFailure: "no scale" })]) },
   ],
   [
     "grace",

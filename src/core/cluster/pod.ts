@@ -101,6 +101,8 @@ export interface PodIdentity {
 }
 
 export interface OwnerFacts {
+  /** The API group of the kind; empty for the core group, absent if it is not known. */
+  readonly group?: string | undefined;
   readonly kind: string;
   readonly name: string;
   readonly uid: string;
@@ -167,6 +169,12 @@ export interface BudgetFacts {
   readonly expectedPods: number;
   /** False while the disruption controller has not yet seen the newest spec. */
   readonly observed: boolean;
+  /**
+   * Why the disruption controller cannot compute the budget, in its own words: the condition
+   * `DisruptionAllowed` is false with the reason SyncFailed. It allows nothing until that changes,
+   * and all other fields of its status are out of date.
+   */
+  readonly syncFailure?: string | undefined;
 }
 
 /** A VolumeAttachment of the node that is being drained. */

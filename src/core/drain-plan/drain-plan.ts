@@ -4,6 +4,7 @@ import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../cluster/
 import type { BudgetDemand, DrainReason } from "../departure/drain-reason.ts";
 import type { DrainRule } from "../policy/policy.ts";
 import { between, earlier, type Instant, later, type Millis, millis, plus } from "../time/time.ts";
+import { budgetName, budgetsOf } from "./budget-standing.ts";
 import {
   fittedGrace,
   forceLead,
@@ -14,7 +15,6 @@ import {
   type WaveSlot,
 } from "./drain-order.ts";
 import { type DrainAction, type DrainScene, decidePod, type PodDecision } from "./pod-action.ts";
-import { budgetName, budgetsOf } from "./pod-obstacle.ts";
 
 /**
  * The pods of one node in order, each with the grace that it really gets. Spans count from `at`.

@@ -10,7 +10,8 @@ import {
 import type { DrainReason } from "../departure/drain-reason.ts";
 import type { DrainRule, PodRule } from "../policy/policy.ts";
 import { formatInstant, type Instant, type Millis, millis, plus } from "../time/time.ts";
-import { type BudgetStanding, budgetStanding, budgetsOf, disturbanceMark } from "./pod-obstacle.ts";
+import { type BudgetStanding, budgetStanding, budgetsOf } from "./budget-standing.ts";
+import { disturbanceMark } from "./pod-obstacle.ts";
 
 export type DrainAction = "Evict" | "Delete" | "Wait" | "Block";
 

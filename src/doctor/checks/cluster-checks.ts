@@ -6,7 +6,7 @@ import {
   rivalOf,
 } from "../../core/cluster/node.ts";
 import { isLive } from "../../core/departure/departure.ts";
-import { budgetName, canNeverAllow } from "../../core/drain-plan/pod-obstacle.ts";
+import { budgetName, whyNeverAllowed } from "../../core/drain-plan/budget-standing.ts";
 import { between, minutes } from "../../core/time/time.ts";
 import {
   type Check,
@@ -262,11 +262,15 @@ export const nodeChecks: readonly Check[] = [
   },
   {
     id: "budgets",
-    looksAt: "whether a PodDisruptionBudget can never allow an eviction, as it is set",
-    fix: "set maxUnavailable to at least 1, or more replicas than minAvailable: docs/drain.md",
+    looksAt:
+      "whether a PodDisruptionBudget can never allow an eviction, as it is set or with the pods that it selects",
+    fix: "set maxUnavailable to at least 1, or more replicas than minAvailable; for pods of Jobs and pods without a controller set minAvailable to a number, or exclude them from the selector: docs/drain.md",
     run: ({ budgets }) =>
       judging(budgets, (all) => {
-        const never = all.filter(canNeverAllow).map(budgetName);
+        const never = all.flatMap((budget) => {
+          const why = whyNeverAllowed(budget);
+          return why === undefined ? [] : [`${budgetName(budget)} (${why})`];
+        });
         if (never.length === 0) return pass(budgetsText(all.length));
         return fail(
           `${counted(never.length, "budget")} can never allow an eviction: ${namesOf(never)}`,

@@ -94,7 +94,8 @@ function controllerOf(owners: unknown): OwnerFacts | undefined {
   const owner = fieldsOf(listOf(owners).find((entry) => fieldsOf(entry).controller === true));
   const kind = textOf(owner.kind);
   if (kind === undefined) return undefined;
-  return { kind, name: textOf(owner.name) ?? "", uid: textOf(owner.uid) ?? "" };
+  const { 1: group = "" } = /^(.+)\/[^/]+$/.exec(textOf(owner.apiVersion) ?? "") ?? [];
+  return { group, kind, name: textOf(owner.name) ?? "", uid: textOf(owner.uid) ?? "" };
 }
 
 /** The claim of a generic ephemeral volume is named after the pod and the volume. */
@@ -186,7 +187,15 @@ export function translateBudget(budget: KubeObject): BudgetFacts {
     desiredHealthy: numberOf(status.desiredHealthy) ?? 0,
     expectedPods: numberOf(status.expectedPods) ?? 0,
     observed: (numberOf(status.observedGeneration) ?? -1) >= generation,
+    syncFailure: syncFailureOf(status.conditions),
   };
+}
+
+/** Source: kubernetes pkg/controller/disruption/disruption.go, failSafe. */
+function syncFailureOf(conditions: unknown): string | undefined {
+  const { status, reason, message } = conditionOf(conditions, "DisruptionAllowed");
+  if (status !== "False" || reason !== "SyncFailed") return undefined;
+  return textOf(message) || "the disruption controller does not say why";
 }
 
 /**

@@ -115,7 +115,13 @@ describe("the facts of a pod", () => {
       annotations: { "kubernetes.io/config.mirror": "x", "cni/state": "…" },
       ownerReferences: [
         { kind: "Other", name: "o", uid: "u8" },
-        { kind: "StatefulSet", name: "web", uid: "u9", controller: true },
+        {
+          apiVersion: "apps/v1",
+          kind: "StatefulSet",
+          name: "web",
+          uid: "u9",
+          controller: true,
+        },
       ],
       deletionTimestamp: "2026-11-20T00:01:00Z",
     },
@@ -152,7 +158,7 @@ describe("the facts of a pod", () => {
       priorityClassName: "system-node-critical",
       graceSeconds: 60,
       graceSource: "Set",
-      controller: { kind: "StatefulSet", name: "web", uid: "u9" },
+      controller: { group: "apps", kind: "StatefulSet", name: "web", uid: "u9" },
       mirror: true,
       emptyDir: true,
       hostPath: false,
@@ -295,6 +301,16 @@ describe("the facts of a budget", () => {
     ],
   ])("whose selector is %s", (_, selector, wanted) => {
     expect(translateBudget({ spec: { selector } }).selector).toEqual(wanted);
+  });
+
+  it.each([
+    ["SyncFailed", "jobs.batch does not implement the scale subresource"],
+    ["InsufficientPods", undefined],
+  ])("say why it cannot be computed, if the reason is %s", (reason, wanted) => {
+    const message = "jobs.batch does not implement the scale subresource";
+    const conditions = [{ type: "DisruptionAllowed", status: "False", reason, message }];
+    const failing = { ...budget, status: { ...(budget.status as object), conditions } };
+    expect(translateBudget(failing).syncFailure).toBe(wanted);
   });
 
   it("allow nothing and are unobserved without a status", () => {
