@@ -5,6 +5,7 @@ import type { Log, Metrics } from "../contracts/telemetry.ts";
 import type { Rng } from "../core/chance/chance.ts";
 import type { NodeFacts, NodeIdentity } from "../core/cluster/node.ts";
 import { departureName, isUnderWay, pressingFrom } from "../core/departure/departure.ts";
+import { explainHeld } from "../core/drain/drain-step.ts";
 import {
   bindingMs,
   drainDeadline,
@@ -365,11 +366,12 @@ class FallbackDrain {
       ...{ rule, startedAt, deadlineAt, knownAt: startedAt },
     });
     if (step.verdict !== "Running") {
+      const { verdict, blocked } = step;
       const { total, left, evicted, forced, cut } = step.counts;
-      const { verdict } = step;
       const bindsMs = this.#startedAtMs + bindingMs - clock.monotonic();
       if (left === 0 && bindsMs > 0) return millis(Math.min(listEveryMs, bindsMs));
-      log.warn("fallback-drained", { verdict, total, left, evicted, forced, cut });
+      const held = explainHeld(blocked);
+      log.warn("fallback-drained", { verdict, total, left, evicted, forced, cut, held });
       return left === 0 ? "Drained" : "Ended";
     }
     for (const act of step.acts) void this.#driver.carryOut(act);

@@ -135,7 +135,8 @@ export const clusterEvents = {
   },
   PodForced: {
     ...{ type: "Warning", about: aboutBudget },
-    tells: "The pod was deleted regardless of its budget, and why.",
+    tells:
+      "The pod was deleted instead of evicted, what the API server had answered last, and why.",
   },
   PodKilled: {
     ...{ type: "Warning", about: aboutNode },

@@ -354,6 +354,8 @@ describe("the status of a departure", () => {
     });
     const forced = world.events.filter(({ reason }) => reason === "PodForced");
     expect(forced.map(({ about }) => about.kind)).toEqual(["Node", "Pod", "PodDisruptionBudget"]);
-    expect(forced[0]?.message).toContain(`default/${name} was deleted regardless of its budget`);
+    expect(forced[0]?.message).toContain(
+      `default/${name} was deleted instead of evicted (The disruption budget`,
+    );
   });
 });

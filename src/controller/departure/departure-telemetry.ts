@@ -11,8 +11,9 @@ import {
   type Phase,
   type UncleanPod,
 } from "../../core/departure/departure.ts";
+import { budgetAnswers } from "../../core/departure/drain-reason.ts";
 import type { DrainAct } from "../../core/drain/drain-progress.ts";
-import type { DrainStep, DrainVerdict } from "../../core/drain/drain-step.ts";
+import type { DrainStep, DrainVerdict, HeldPod } from "../../core/drain/drain-step.ts";
 import { ruleOfLoss, ruleReference } from "../../core/drain/drain-time.ts";
 import type { DrainPlan, PlannedPod } from "../../core/drain-plan/drain-plan.ts";
 import { explainDrain } from "../../core/drain-plan/drain-plan-report.ts";
@@ -76,14 +77,7 @@ export class DepartureTelemetry {
 
   /** Reports each pod once that is blocked, forced, or whose grace period is truncated. */
   drainStepped(departure: Departure, step: DrainStep, plan: DrainPlan): void {
-    for (const held of step.blocked) {
-      const { namespace, name } = held.pod;
-      this.#sayOnce(`blocked ${namespace}/${name}`, departure, {
-        reason: "DrainBlocked",
-        message: `${namespace}/${name} blocks the drain of ${departure.node.name}: ${held.message}`,
-        about: [{ kind: "Pod", ...held.pod }, ...held.budgets.map(aboutBudget)],
-      });
-    }
+    for (const held of step.blocked) this.#held(departure, held);
     for (const act of step.acts) if (act.kind === "Delete") this.#forced(departure, act, plan);
     for (const pod of plan.pods) {
       if (pod.cut) this.#cut(departure, pod, explainDrain(pod.reason, pod));
@@ -91,6 +85,23 @@ export class DepartureTelemetry {
     for (const pod of step.counts.notClean?.slice(0, namedPods) ?? []) {
       this.#sayUnclean(departure, pod);
     }
+  }
+
+  /** Reports what blocks a pod, once for each kind of answer. */
+  #held(departure: Departure, { pod, reason, message, budgets }: HeldPod): void {
+    const { namespace, name } = pod;
+    const key = `blocked ${namespace}/${name} ${reason}`;
+    if (this.#emitted.has(key)) return;
+    const about = { node: departure.node.name, departure: departure.name };
+    const fields = { ...about, pod: `${namespace}/${name}`, reason, message };
+    this.#telemetry.log.warn("pod-blocked", fields);
+    // An overloaded server gets no further requests for that.
+    if (reason === "ApiOverloaded") this.#emitted.add(key);
+    this.#sayOnce(key, departure, {
+      reason: "DrainBlocked",
+      message: `${namespace}/${name} blocks the drain of ${departure.node.name}: ${message}`,
+      about: [{ kind: "Pod", ...pod }, ...budgets.map(aboutBudget)],
+    });
   }
 
   /** Reports pods that were lost with the machine after the end of the drain. */
@@ -116,8 +127,13 @@ export class DepartureTelemetry {
   #forced(departure: Departure, act: DrainAct & { kind: "Delete" }, plan: DrainPlan): void {
     const { namespace, name, uid } = act.pod;
     const planned = plan.pods.find((pod) => pod.uid === uid);
-    const { budgets = [], wantedGraceSeconds } = planned ?? {};
-    const facts = { ...act, detail: namespace, wantedGraceSeconds };
+    const { wantedGraceSeconds } = planned ?? {};
+    const detail = act.reason === "NamespaceTerminating" ? namespace : act.refusal?.message;
+    const facts = { ...act, detail, wantedGraceSeconds };
+    // An answer that is not about budgets says nothing about those that select the pod.
+    const isBudgets =
+      act.reason === "DeleteRule" || (act.refusal && budgetAnswers.has(act.refusal.reason));
+    const budgets = isBudgets ? (planned?.budgets ?? []) : [];
     const what = explainDrain(act.reason, facts);
     this.#sayOnce(`forced ${uid}`, departure, {
       reason: "PodForced",

@@ -189,8 +189,8 @@ class NodeDrain {
         await this.#wakeup.sleepUntil(plus(clock.now(), bindsMs), signal);
         continue;
       }
-      if (verdict !== "Running") return this.#end({ verdict, counts }, started);
       this.#heldBy = explainHeld(step.blocked);
+      if (verdict !== "Running") return this.#end({ verdict, counts }, started);
       for (const act of step.acts) void this.#carryOut(act, signal);
       const wakeAt = earliest(step.askAgainAt, this.#reportAgainAt);
       const woken = await this.#wakeup.sleepUntil(wakeAt, signal);

@@ -56,6 +56,13 @@ export const drainReasons = [
 
 export type DrainReason = (typeof drainReasons)[number];
 
+/** The answers that are about budgets which select the pod; any other says nothing about one. */
+export const budgetAnswers: ReadonlySet<DrainReason> = new Set([
+  "BudgetHolds",
+  "BudgetStale",
+  "MultipleBudgets",
+]);
+
 /** Why a pod was deleted instead of evicted: the label of `lastcall_pods_forced_total`. */
 export type ForceReason = Extract<
   DrainReason,

@@ -69,9 +69,9 @@ const sentences: Readonly<Record<DrainReason, Sentence>> = {
     `waits for its budget, because the restart of its owner was refused: ${f.detail ?? "unknown"}`,
   AnswerLost: (f) => `may have been evicted, but the response was lost: ${f.detail ?? "unknown"}`,
   ForcedAtDeadline: (f) =>
-    `was deleted regardless of its budget, because the deadline left no more time to wait${grantedOf(f)}`,
+    `was deleted instead of evicted${lastAnswer(f)}, because the deadline left no more time to wait${grantedOf(f)}`,
   ForcedAtTimeout: (f) =>
-    `was deleted regardless of its budget, because the drain timed out and the policy says Proceed${grantedOf(f)}`,
+    `was deleted instead of evicted${lastAnswer(f)}, because the drain timed out and the policy says Proceed${grantedOf(f)}`,
 };
 
 /** The sentence for a reason, to be read after the name of the pod or node. */
@@ -112,6 +112,11 @@ function grantedOf(facts: DrainFacts): string {
   if (graceSeconds === undefined || wantedGraceSeconds === undefined) return grace(facts);
   if (graceSeconds >= wantedGraceSeconds) return grace(facts);
   return `, with its grace period truncated from ${wantedGraceSeconds} s to ${graceSeconds} s`;
+}
+
+/** What the API server said when it refused the eviction. */
+function lastAnswer({ detail }: DrainFacts): string {
+  return detail === undefined ? "" : ` (${detail.replace(/\.$/, "")})`;
 }
 
 function until(facts: DrainFacts): string {

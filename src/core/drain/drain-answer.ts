@@ -28,14 +28,29 @@ export type EvictionAnswer =
       readonly retryAfterMs?: Millis | undefined;
       readonly stale: boolean;
     }
-  /** 429 as plain text: priority and fairness, or an overloaded server. */
-  | { readonly kind: "Overloaded"; readonly retryAfterMs?: Millis | undefined }
+  /** 429 without a cause: priority and fairness, or an overloaded server. */
+  | {
+      readonly kind: "Overloaded";
+      readonly message: string;
+      readonly retryAfterMs?: Millis | undefined;
+    }
   | { readonly kind: "NamespaceTerminating" }
   /** Several PodDisruptionBudgets select the pod: the API never evicts it. */
   | { readonly kind: "MultipleBudgets"; readonly message: string }
-  /** Denied by a webhook or for lack of permission. */
-  | { readonly kind: "Refused"; readonly status: number; readonly message: string }
-  | { readonly kind: "Failed"; readonly retryable: boolean; readonly message: string }
+  /** Denied by a webhook, with any status, or for lack of permission. */
+  | {
+      readonly kind: "Refused";
+      readonly status: number;
+      readonly message: string;
+      readonly retryAfterMs?: Millis | undefined;
+    }
+  /** An error of the server, or of a webhook that it called; without a status of our own making. */
+  | {
+      readonly kind: "Failed";
+      readonly status?: number | undefined;
+      readonly retryable: boolean;
+      readonly message: string;
+    }
   /** The connection was lost after sending, so it may have succeeded. */
   | { readonly kind: "NoAnswer"; readonly message: string };
 
@@ -158,19 +173,23 @@ function troubleOf(answer: Refusal, act: DrainAct): Trouble {
       return { reason, message: answer.message, budget: answer.budget };
     }
     case "Overloaded":
-      return { reason: "ApiOverloaded", message: "too many requests" };
+      return { reason: "ApiOverloaded", message: withStatus(answer.message, 429) };
     case "NamespaceTerminating":
       return { reason: "NamespaceTerminating", message: "the namespace is being deleted" };
     case "MultipleBudgets":
       return { reason: "MultipleBudgets", message: answer.message };
     case "Refused":
       if (act.kind === "RestartOwner") return { reason: "RestartRefused", message: answer.message };
-      return { reason: "EvictionRefused", message: `${answer.status}: ${answer.message}` };
+      return { reason: "EvictionRefused", message: withStatus(answer.message, answer.status) };
     case "Failed":
-      return { reason: "EvictionFailed", message: answer.message };
+      return { reason: "EvictionFailed", message: withStatus(answer.message, answer.status) };
     case "NoAnswer":
       return { reason: "AnswerLost", message: answer.message };
   }
+}
+
+function withStatus(message: string, status: number | undefined): string {
+  return status === undefined ? message : `${status}: ${message}`;
 }
 
 /**

@@ -19,6 +19,8 @@ export type DrainAct =
       readonly pod: PodIdentity;
       readonly graceSeconds: number;
       readonly reason: ForceReason;
+      /** What the API answered last, if the pod is deleted because of that. */
+      readonly refusal?: Trouble | undefined;
     }
   /** Restarts the owner's rollout. An annotation makes repeats ineffective. */
   | { readonly kind: "RestartOwner"; readonly pod: PodIdentity; readonly owner: OwnerFacts };
@@ -241,10 +243,22 @@ export function creditOf(state: Exclude<PodProgress, GonePod>): Credit {
   return { by: "Others", cut: false };
 }
 
+/**
+ * An error of the server counts as holding a pod once it has been answered this often in a row of
+ * attempts, about a second after the first: one that passes at once is no news.
+ */
+const passingErrors = 3;
+
 /** What blocks a pod; undefined if nothing does. */
 export function troubleThatHolds(state: PodProgress | undefined): Trouble | undefined {
   if (state?.kind === "Blocked") return state.trouble;
+  if (state?.kind === "Waiting" && state.attempts >= passingErrors) return state.trouble;
   return state?.kind === "InFlight" ? state.held : undefined;
+}
+
+/** The last problem of a pod that has not left, whatever it was. */
+export function lastTrouble(state: PodProgress | undefined): Trouble | undefined {
+  return state !== undefined && "trouble" in state ? state.trouble : undefined;
 }
 
 /** How many pods without a clean exit a Departure's status names. */

@@ -1,6 +1,6 @@
 import type { PodFacts, PodIdentity } from "../cluster/pod.ts";
 import type { DrainCounts } from "../departure/departure.ts";
-import type { DrainReason } from "../departure/drain-reason.ts";
+import { budgetAnswers, type DrainReason } from "../departure/drain-reason.ts";
 import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
 import { explainDrain } from "../drain-plan/drain-plan-report.ts";
 import type { DrainRule } from "../policy/policy.ts";
@@ -11,8 +11,10 @@ import {
   type DrainProgress,
   goneFrom,
   type InFlightPod,
+  lastTrouble,
   observeDrain,
   type PodProgress,
+  type Trouble,
   troubleThatHolds,
 } from "./drain-progress.ts";
 import { currentRecords, type Termination, type TerminationRecords } from "./drain-time.ts";
@@ -51,6 +53,7 @@ export interface DrainStep {
   /** When the machine may be gone, under a notice. */
   readonly deadlineAt?: Instant | undefined;
   readonly counts: DrainCounts;
+  /** What blocks pods; once the drain is over, the last problem of each pod that is left. */
   readonly blocked: readonly HeldPod[];
   /** Pods that the plan does not know: plan again; progress carries over. */
   readonly unplanned: readonly PodIdentity[];
@@ -88,18 +91,19 @@ export function nextDrainActs(state: DrainState): DrainStep {
   const ended = newTerminations(state.progress, progress);
   const unplanned = unplannedPods(state, progress);
   const verdict = verdictOf(state, { progress, unplanned });
-  if (verdict !== "Running") return { ...finalStep(progress, { verdict, now }), ended };
   const workloads = plan.pods.map(({ owner }) => owner?.uid);
   const about = { workloads, ended, leaving: leavingSoFar(progress, now) };
   const records = currentRecords(state.known ?? new Map(), about);
   const view: TurnView = { plan, limit: limitOf(state), records, now };
+  if (verdict !== "Running") return { ...finalStep(progress, { verdict, view }), ended };
   const turns = turnsOf(state, { view, progress });
   const acting = turns.flatMap(({ turn, ...of }) => (turn.kind === "Act" ? [{ turn, ...of }] : []));
   const next: Record<string, PodProgress> = { ...progress };
   for (const one of acting) next[one.live.uid] = inFlight(progress[one.live.uid], { ...one, now });
-  const blocked = plan.pods.flatMap((planned) =>
-    heldUp(planned, { state: next[planned.uid], view }),
-  );
+  const blocked = plan.pods.flatMap((planned) => {
+    const state = next[planned.uid];
+    return heldUp(planned, { state, view, trouble: troubleThatHolds(state) });
+  });
   return {
     acts: acting.map(({ turn }) => turn.act),
     progress: next,
@@ -167,15 +171,19 @@ function isEnding(
 
 function finalStep(
   progress: DrainProgress,
-  about: { readonly verdict: DrainVerdict; readonly now: Instant },
+  about: { readonly verdict: DrainVerdict; readonly view: TurnView },
 ): Omit<DrainStep, "ended"> {
+  const { verdict, view } = about;
   const final: Record<string, PodProgress> = {};
   for (const [uid, pod] of Object.entries(progress)) {
-    final[uid] = pod.kind === "Gone" ? pod : goneFrom(pod, { at: about.now, how: "LeftBehind" });
+    final[uid] = pod.kind === "Gone" ? pod : goneFrom(pod, { at: view.now, how: "LeftBehind" });
   }
-  const { verdict } = about;
   const counts = countDrain(final);
-  return { acts: [], progress: final, verdict, counts, blocked: [], unplanned: [] };
+  const blocked = view.plan.pods.flatMap((planned) => {
+    const state = progress[planned.uid];
+    return heldUp(planned, { state, view, trouble: lastTrouble(state) });
+  });
+  return { acts: [], progress: final, verdict, counts, blocked, unplanned: [] };
 }
 
 function turnsOf(
@@ -249,27 +257,24 @@ function leavingSoFar(progress: DrainProgress, now: Instant): readonly Terminati
   });
 }
 
-const budgetTroubles: ReadonlySet<DrainReason> = new Set([
-  "BudgetHolds",
-  "BudgetStale",
-  "MultipleBudgets",
-]);
-
 function heldUp(
   planned: PlannedPod,
-  about: { readonly state: PodProgress | undefined; readonly view: TurnView },
+  about: {
+    readonly state: PodProgress | undefined;
+    readonly view: TurnView;
+    readonly trouble: Trouble | undefined;
+  },
 ): HeldPod[] {
   const { namespace, name, uid } = planned;
   const pod = { namespace, name, uid };
-  const { state } = about;
+  const { state, trouble } = about;
   const isOpen = state?.kind === "Waiting" || state?.kind === "Blocked";
   if (isOpen && isUntouchable(planned, about.view)) {
     const message = explainDrain(planned.reason, planned);
     return [{ pod, reason: planned.reason, message, budgets: [] }];
   }
-  const trouble = troubleThatHolds(state);
   if (trouble === undefined) return [];
-  const budgets = budgetTroubles.has(trouble.reason) ? planned.budgets : [];
+  const budgets = budgetAnswers.has(trouble.reason) ? planned.budgets : [];
   return [{ pod, ...trouble, budgets }];
 }
 

@@ -14,13 +14,14 @@ import {
   plus,
   seconds,
 } from "../time/time.ts";
-import type {
-  BlockedPod,
-  DrainAct,
-  InFlightPod,
-  PodProgress,
-  RestartingPod,
-  WaitingPod,
+import {
+  type BlockedPod,
+  type DrainAct,
+  type InFlightPod,
+  lastTrouble,
+  type PodProgress,
+  type RestartingPod,
+  type WaitingPod,
 } from "./drain-progress.ts";
 import { neededTime, type TerminationRecords } from "./drain-time.ts";
 
@@ -207,11 +208,13 @@ function eviction(due: Due): Turn {
 }
 
 function deletion(reason: ForceReason, due: Due): Turn {
-  const { planned } = due.turner;
+  const { planned, state } = due.turner;
   const graceSeconds = graceNow(due);
+  const isForced = reason === "ForcedAtDeadline" || reason === "ForcedAtTimeout";
+  const refusal = isForced ? lastTrouble(state) : undefined;
   return {
     kind: "Act",
-    act: { kind: "Delete", pod: identityOf(planned), graceSeconds, reason },
+    act: { kind: "Delete", pod: identityOf(planned), graceSeconds, reason, refusal },
     graceSeconds,
     cut: graceSeconds < planned.wantedGraceSeconds,
   };

@@ -120,6 +120,19 @@ export function describeValue(value: unknown): string {
   return `the text ${JSON.stringify(cut(value))}`;
 }
 
+/** The longest text of a server in a message, of which several may have to fit an Event. */
+const longestWords = 300;
+
+/**
+ * What a server says, for a sentence: on one line, without control characters, and not too long. A
+ * webhook of a stranger may have written it.
+ */
+export function wordsOf(text: string): string {
+  const line = nameOf(text.replaceAll(/\s+/g, " ").trim()) ?? "";
+  const letters = [...line];
+  return letters.length <= longestWords ? line : `${letters.slice(0, longestWords).join("")}…`;
+}
+
 /** The start of a service's response: printable ASCII only, quoted. */
 export function excerpt(value: unknown): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));

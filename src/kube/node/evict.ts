@@ -3,7 +3,7 @@ import type { KubeAnswer, KubeRequest, KubeSender } from "../../contracts/kube-a
 import type { PodIdentity } from "../../core/cluster/pod.ts";
 import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
 import { explainDrain } from "../../core/drain-plan/drain-plan-report.ts";
-import { fieldsOf, listOf, numberOf, textOf } from "../../core/json/json-field.ts";
+import { fieldsOf, listOf, numberOf, textOf, wordsOf } from "../../core/json/json-field.ts";
 import { formatInstant, type Instant, type Millis } from "../../core/time/time.ts";
 import { isLastcallError } from "../../errors.ts";
 import { answerMessage, apiError, isGone, isPassing, retryAfterMs } from "../object/api-call.ts";
@@ -76,11 +76,12 @@ export async function markDisrupted(
   pod: PodIdentity,
   { reason, dueAt, now, signal }: DisruptionMark,
 ): Promise<void> {
+  const detail = reason === "NamespaceTerminating" ? pod.namespace : undefined;
   const condition = {
     type: "DisruptionTarget",
     status: "True",
     reason: "DeletionByLastcall",
-    message: `Lastcall: the pod ${explainDrain(reason, { detail: pod.namespace })}`,
+    message: `Lastcall: the pod ${explainDrain(reason, { detail })}`,
     lastTransitionTime: formatInstant(now),
   };
   const request: KubeRequest = {
@@ -143,14 +144,14 @@ function readAnswer(answer: KubeAnswer): EvictionAnswer {
   if (isGone({ ...answer, status: code })) return { kind: "Gone" };
   if (code === 409) return conflict(status);
   if (isPassing({ status: code })) {
-    return { kind: "Failed", retryable: true, message: status.message };
+    return { kind: "Failed", status: code, retryable: true, message: status.message };
   }
   if (status.causes.some((cause) => cause.reason === "NamespaceTerminating")) {
     return { kind: "NamespaceTerminating" };
   }
   if (code >= 400) return { kind: "Refused", status: code, message: status.message };
   // A redirect or the like, which an API server never sends.
-  return { kind: "Failed", retryable: false, message: status.message };
+  return { kind: "Failed", status: code, retryable: false, message: status.message };
 }
 
 /**
@@ -164,7 +165,7 @@ function codeInside(body: Readonly<Record<string, unknown>>): number {
 function statusOf(answer: KubeAnswer, body: Readonly<Record<string, unknown>>): Status {
   const details = fieldsOf(body.details);
   return {
-    message: answerMessage(answer),
+    message: wordsOf(answerMessage(answer)),
     causes: listOf(details.causes).map(fieldsOf),
     retryAfterMs: retryAfterMs(answer),
   };
@@ -175,17 +176,18 @@ function isAboutTwoBudgets(message: string): boolean {
 }
 
 /**
- * Three kinds of 429: a budget refused the eviction (a cause says so), the server is overloaded
- * (plain text, or a Status without a cause), or a webhook holds the pod, as KubeVirt does during a
- * migration.
+ * Three kinds of 429: a budget refused the eviction (only a cause says so), the server is
+ * overloaded (plain text, or a Status without a cause), or a webhook holds the pod, as KubeVirt
+ * does during a migration.
  */
 function tooMany({ message, causes, retryAfterMs }: Status): EvictionAnswer {
   const cause = causes.find(({ reason }) => reason === "DisruptionBudget");
   if (cause === undefined) {
-    if (!message.includes("admission webhook")) return { kind: "Overloaded", retryAfterMs };
-    return { kind: "Blocked", message, retryAfterMs, stale: false };
+    return message.includes("admission webhook")
+      ? { kind: "Refused", status: 429, message, retryAfterMs }
+      : { kind: "Overloaded", message, retryAfterMs };
   }
-  const found = textOf(cause.message) ?? message;
+  const found = wordsOf(textOf(cause.message) ?? message);
   return {
     kind: "Blocked",
     budget: /disruption budget (\S+) /.exec(found)?.[1],
@@ -202,5 +204,5 @@ function tooMany({ message, causes, retryAfterMs }: Status): EvictionAnswer {
  */
 function conflict({ message }: Status): EvictionAnswer {
   if (/UID in (the )?precondition/i.test(message)) return { kind: "Replaced" };
-  return { kind: "Failed", retryable: true, message };
+  return { kind: "Failed", status: 409, retryable: true, message };
 }

@@ -157,7 +157,7 @@ export const drained: Readonly<Record<DrainReason, string>> = {
   RestartRefused: "所有者の再起動が拒否されたため予算を待ちます: {detail}",
   AnswerLost: "退避されたかもしれませんが、応答が失われました: {detail}",
   ForcedAtDeadline:
-    "期限がそれ以上待つことを許さないため、予算にかかわらず削除[（猶予 {wantedGraceSeconds} 秒を {graceSeconds} 秒に短縮）][（猶予 {graceSeconds} 秒）]",
+    "期限がそれ以上待つことを許さないため、退避せずに削除[（{detail}）][（猶予 {wantedGraceSeconds} 秒を {graceSeconds} 秒に短縮）][（猶予 {graceSeconds} 秒）]",
   ForcedAtTimeout:
-    "ドレインが時間切れになりポリシーが Proceed のため、予算にかかわらず削除[（猶予 {wantedGraceSeconds} 秒を {graceSeconds} 秒に短縮）][（猶予 {graceSeconds} 秒）]",
+    "ドレインが時間切れになりポリシーが Proceed のため、退避せずに削除[（{detail}）][（猶予 {wantedGraceSeconds} 秒を {graceSeconds} 秒に短縮）][（猶予 {graceSeconds} 秒）]",
 };

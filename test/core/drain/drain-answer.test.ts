@@ -65,7 +65,7 @@ it.each<[string, EvictionAnswer, string, string | undefined]>([
   ],
   [
     "429 as plain text",
-    { kind: "Overloaded", retryAfterMs: seconds(1) },
+    { kind: "Overloaded", message: "busy", retryAfterMs: seconds(1) },
     "Waiting",
     "ApiOverloaded",
   ],
@@ -191,7 +191,7 @@ it("under a notice a hanging eviction does not delay the deletion", () => {
 });
 
 it.each([
-  ["Overloaded", { kind: "Overloaded", retryAfterMs: undefined }, "Evict"],
+  ["Overloaded", { kind: "Overloaded", message: "busy" }, "Evict"],
   ["an exhausted budget", { kind: "Blocked", stale: false, ...budgetSays }, "Delete"],
 ] as const)(
   "past the budget's share of a notice, the last response decides the next request: %s",

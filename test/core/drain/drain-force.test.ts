@@ -97,7 +97,9 @@ it.each([
   const { sent, end } = drained([model("web", seconds(3))], {
     ...more,
     api: (_, afterMs) =>
-      afterMs < until ? { kind: "Overloaded", retryAfterMs: seconds(1) } : undefined,
+      afterMs < until
+        ? { kind: "Overloaded", message: "busy", retryAfterMs: seconds(1) }
+        : undefined,
   });
   const last = sent.at(-1);
   expect(last).toMatchObject({ answer: "Accepted", act: { kind: "Evict" } });

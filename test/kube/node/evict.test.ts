@@ -73,7 +73,11 @@ const cases: readonly [string, KubeAnswer, EvictionAnswer][] = [
   [
     "429 in plain text",
     { status: 429, body: "Too many requests, please try again later.\n", retryAfterSeconds: 1 },
-    { kind: "Overloaded", retryAfterMs: seconds(1) },
+    {
+      kind: "Overloaded",
+      message: "Too many requests, please try again later.",
+      retryAfterMs: seconds(1),
+    },
   ],
   [
     "429 of a storage that is initializing",
@@ -82,7 +86,7 @@ const cases: readonly [string, KubeAnswer, EvictionAnswer][] = [
       reason: "TooManyRequests",
       details: { retryAfterSeconds: 2 },
     }),
-    { kind: "Overloaded", retryAfterMs: seconds(2) },
+    { kind: "Overloaded", message: "storage is (re)initializing", retryAfterMs: seconds(2) },
   ],
   [
     "429 of a webhook that moves the pod itself",
@@ -91,10 +95,10 @@ const cases: readonly [string, KubeAnswer, EvictionAnswer][] = [
         'admission webhook "virt-launcher-eviction-interceptor.kubevirt.io" denied the request: Eviction triggered evacuation of VMI',
     }),
     {
-      kind: "Blocked",
+      kind: "Refused",
+      status: 429,
       message:
         'admission webhook "virt-launcher-eviction-interceptor.kubevirt.io" denied the request: Eviction triggered evacuation of VMI',
-      stale: false,
     },
   ],
   [
@@ -143,7 +147,7 @@ const cases: readonly [string, KubeAnswer, EvictionAnswer][] = [
   [
     "409 of a pod that has changed",
     failure(409, { reason: "Conflict", message: changed }),
-    { kind: "Failed", retryable: true, message: changed },
+    { kind: "Failed", status: 409, retryable: true, message: changed },
   ],
   [
     "403 of a terminating namespace",
@@ -171,7 +175,7 @@ const cases: readonly [string, KubeAnswer, EvictionAnswer][] = [
   [
     "500 of a webhook that is down",
     failure(500, { message: "failed calling webhook" }),
-    { kind: "Failed", retryable: true, message: "failed calling webhook" },
+    { kind: "Failed", status: 500, retryable: true, message: "failed calling webhook" },
   ],
   [
     "504 of a contended budget",
@@ -180,17 +184,27 @@ const cases: readonly [string, KubeAnswer, EvictionAnswer][] = [
       message: "couldn't update PDB",
       details: { retryAfterSeconds: 10 },
     }),
-    { kind: "Failed", retryable: true, message: "couldn't update PDB" },
+    { kind: "Failed", status: 504, retryable: true, message: "couldn't update PDB" },
   ],
   [
     "503 with an empty body",
     { status: 503, body: "" },
-    { kind: "Failed", retryable: true, message: "the API server answered 503" },
+    { kind: "Failed", status: 503, retryable: true, message: "the API server answered 503" },
+  ],
+  [
+    "422",
+    failure(422, { reason: "Invalid", message: 'Eviction "web-0" is invalid' }),
+    { kind: "Refused", status: 422, message: 'Eviction "web-0" is invalid' },
+  ],
+  [
+    "a webhook that draws on a terminal, and does not end",
+    failure(403, { message: `denied:\u001b[2J\r\n ${"x".repeat(400)}` }),
+    { kind: "Refused", status: 403, message: `denied:\ufffd[2J ${"x".repeat(288)}…` },
   ],
   [
     "302",
     { status: 302, body: "" },
-    { kind: "Failed", retryable: false, message: "the API server answered 302" },
+    { kind: "Failed", status: 302, retryable: false, message: "the API server answered 302" },
   ],
 ];
 

@@ -149,7 +149,7 @@ describe("the mark on a pod that is about to be deleted", () => {
     const condition = {
       ...{ type: "DisruptionTarget", status: "True", reason: "DeletionByLastcall" },
       message:
-        "Lastcall: the pod was deleted regardless of its budget, because the deadline left no more time to wait",
+        "Lastcall: the pod was deleted instead of evicted, because the deadline left no more time to wait",
       lastTransitionTime: "2026-11-20T00:00:00.000Z",
     };
     expect(sent).toMatchObject([
