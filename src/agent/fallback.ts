@@ -366,12 +366,11 @@ class FallbackDrain {
       ...{ rule, startedAt, deadlineAt, knownAt: startedAt },
     });
     if (step.verdict !== "Running") {
-      const { verdict, blocked } = step;
       const { total, left, evicted, forced, cut } = step.counts;
       const bindsMs = this.#startedAtMs + bindingMs - clock.monotonic();
       if (left === 0 && bindsMs > 0) return millis(Math.min(listEveryMs, bindsMs));
-      const held = explainHeld(blocked);
-      log.warn("fallback-drained", { verdict, total, left, evicted, forced, cut, held });
+      const end = { verdict: step.verdict, held: explainHeld(step.blocked) };
+      log.warn("fallback-drained", { ...end, total, left, evicted, forced, cut });
       return left === 0 ? "Drained" : "Ended";
     }
     for (const act of step.acts) void this.#driver.carryOut(act);
