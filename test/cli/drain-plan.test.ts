@@ -165,6 +165,13 @@ describe("lastcall drain-plan", () => {
     expect(await inFiles(list(own))).toMatchObject(left);
     // Files with only nodes and pods do not show that there is no DaemonSet.
     expect(await inFiles(undefined)).toMatchObject(left);
+    // Nor do files with DaemonSets of another API group.
+    const foreign = { apiVersion: "apps.kruise.io/v1alpha1", kind: "DaemonSet", ...other };
+    expect(await inFiles(JSON.stringify(foreign))).toMatchObject(left);
+    const namesake = { ...foreign, ...own };
+    const both = JSON.stringify({ apiVersion: "v1", kind: "List", items: [namesake] });
+    const files = { "all.json": listed(), "ds.json": list(other), "kruise.json": both };
+    expect((await planOf("n3", files)).pods).toMatchObject(evicted);
   });
 
   it("tells handwritten pods without a uid apart", async () => {

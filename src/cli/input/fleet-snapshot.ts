@@ -226,12 +226,14 @@ function unreleasableOf({ metadata, status }: KubeObject): readonly [string, Rel
 
 /**
  * A DaemonSet that is not listed no longer exists, unless none was requested: files may hold nodes
- * and pods alone.
+ * and pods alone, or DaemonSets of other API groups.
  */
 function daemonSetsOf(objects: readonly KubeObject[]): ReadonlySet<string> | undefined {
-  if (!objects.some(({ kind }) => kind === "DaemonSet" || kind === "DaemonSetList"))
+  // The items of a list from the API server have no apiVersion.
+  const builtIn = objects.filter(({ apiVersion = "apps/v1" }) => apiVersion.startsWith("apps/"));
+  if (!builtIn.some(({ kind }) => kind === "DaemonSet" || kind === "DaemonSetList"))
     return undefined;
-  const found = objects.filter(({ kind }) => kind === "DaemonSet");
+  const found = builtIn.filter(({ kind }) => kind === "DaemonSet");
   return new Set(
     found.map(({ metadata = {} }) => `${metadata.namespace ?? "default"}/${metadata.name ?? ""}`),
   );

@@ -149,9 +149,15 @@ export interface PodFacts extends PodIdentity {
   readonly deletionAt?: Instant | undefined;
 }
 
-/** A DaemonSet as `namespace/name`: kubectl looks up a pod's owner by name as well. */
+/**
+ * The pod's DaemonSet of Kubernetes itself as `namespace/name`: kubectl looks up a pod's owner by
+ * name as well. One of another API group, such as OpenKruise's, is another object, which nobody
+ * lists.
+ */
 export function daemonSetOf({ namespace, controller }: PodFacts): string | undefined {
-  return controller?.kind === "DaemonSet" ? `${namespace}/${controller.name}` : undefined;
+  const { group = "apps", kind, name } = controller ?? {};
+  const isBuiltIn = kind === "DaemonSet" && (group === "apps" || group === "extensions");
+  return isBuiltIn ? `${namespace}/${name}` : undefined;
 }
 
 /** A PodDisruptionBudget as a drain reads it. */

@@ -29,7 +29,7 @@ export interface DrainScene {
   readonly budgets: readonly BudgetFacts[];
   readonly everyPod?: readonly PodFacts[] | undefined;
   readonly terminatingNamespaces: ReadonlySet<string>;
-  /** Every DaemonSet, as `namespace/name`; absent if not known. */
+  /** Every DaemonSet of Kubernetes itself, as `namespace/name`; absent if not known. */
   readonly daemonSets?: ReadonlySet<string> | undefined;
   readonly unreachable: boolean;
   /** The uids of the pods that existed when the drain started; absent: it has not started. */
@@ -97,6 +97,7 @@ function skipReason(
 ): DrainReason | undefined {
   if (pod.mirror) return "Mirror";
   if (pod.phase === "Succeeded" || pod.phase === "Failed") return "Finished";
+  // Whatever its API group: each kind of that name keeps its pods on cordoned nodes.
   const isKept = pod.controller?.kind === "DaemonSet" && !isOrphan(pod, scene);
   if (isKept && !namesDaemonSet(rule)) return "DaemonSet";
   if (rule?.action === "Skip") return "PolicySkip";

@@ -4,7 +4,8 @@ import { planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
 import { plus, seconds } from "../../../src/core/time/time.ts";
 import { node, pod, rule, startAt } from "../drain/drain-scene.ts";
 
-const daemon = { kind: "DaemonSet", name: "logs", uid: "ds" };
+const daemon = { group: "apps", kind: "DaemonSet", name: "logs", uid: "ds" };
+const kruise = { ...daemon, group: "apps.kruise.io" };
 
 function plan(pods: readonly PodFacts[], daemonSets: ReadonlySet<string> | undefined) {
   const question = { node: node(), pods, budgets: [], rule: rule(), now: startAt };
@@ -24,6 +25,7 @@ it.each<[string, readonly string[] | undefined, Partial<PodFacts>, string]>([
   ["is gone", ["default/other"], {}, "Evict DaemonSetGone"],
   ["is gone, like all others", [], {}, "Evict DaemonSetGone"],
   ["is in another namespace", ["kube-system/logs"], {}, "Evict DaemonSetGone"],
+  ["is of another API group, which is not listed", [], { controller: kruise }, "Skip DaemonSet"],
   ["is gone, and the pod has finished", [], { phase: "Failed" }, "Skip Finished"],
   [
     "is gone, and the pod is terminating",
