@@ -12,6 +12,7 @@ import { evictionSentences } from "./kube-api/eviction.ts";
 import { listSentences } from "./kube-api/list.ts";
 import { objectSentences } from "./kube-api/object.ts";
 import { patchSentences } from "./kube-api/patch.ts";
+import { schedulingSentences } from "./kube-api/scheduling.ts";
 import type { KubeApiTarget } from "./kube-api/target.ts";
 import { watchSentences } from "./kube-api/watch.ts";
 
@@ -29,7 +30,7 @@ export const serverSentences: Sentences = [
 ];
 
 /** What the controllers of a control plane add. */
-export const controllerSentences: Sentences = [disruptionSentences];
+export const controllerSentences: Sentences = [disruptionSentences, schedulingSentences];
 
 /** Runs the sentences; the target is created once and closed at the end. */
 export function kubeApiContract(

@@ -2,7 +2,9 @@ import { describe, expect, it } from "vitest";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
 import { formatInstant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
+import { ledgerOf } from "./capacity-story.ts";
 
+const left = { namespace: "default", name: "sticky-2", outcome: "LeftBehind" };
 const isOfSticky = ({ metadata }: KubeObject) => metadata?.labels?.app === "sticky";
 
 /** A pod on n1 with a controller, whose tolerations allow it on a cordoned node. */
@@ -74,13 +76,19 @@ function isDrained(world: ModelWorld): boolean {
 }
 
 describe("a pod that its controller recreates on the node it was evicted from", () => {
-  it("is evicted once in a planned drain, which completes", async () => {
+  it("is evicted once in a planned drain, which completes and names it", async () => {
     const { made, world } = await departure({ cause: "Manual", source: "person" });
     expect(made).toBe(2);
     expect(world.statusOf("n1")).toMatchObject({
       outcome: "Planned",
-      drain: { total: 3, left: 0, evicted: 3, leftBehind: 0 },
+      drain: { total: 3, left: 0, evicted: 3, leftBehind: 1, notClean: [left] },
     });
+    const results = ledgerOf(world, "n1").timeline?.map(({ result }) => result) ?? [];
+    expect(results.find((result) => result.startsWith("Drained"))).toContain(
+      "1 left behind (default/sticky-2)",
+    );
+    const told = world.events.filter(({ reason }) => reason === "PodLeftBehind");
+    expect(told[0]?.message).toContain("default/sticky-2 was left behind on the node");
     const steps = ["cordon", "evict", "evict", "evict", "release", "remove"];
     expect(world.stepsOf("n1")).toEqual(steps);
   });
@@ -89,7 +97,9 @@ describe("a pod that its controller recreates on the node it was evicted from", 
     const told = { cause: "Manual", source: "person" };
     const { made, world } = await departure(told, { exitAfterSeconds: 40, takenOverAfter: 3 });
     expect(made).toBe(2);
-    expect(world.statusOf("n1")).toMatchObject({ drain: { total: 3, left: 0, evicted: 3 } });
+    expect(world.statusOf("n1")).toMatchObject({
+      drain: { total: 3, left: 0, evicted: 3, notClean: [left] },
+    });
   });
 
   it("is evicted once at a notice, too", async () => {
@@ -101,7 +111,50 @@ describe("a pod that its controller recreates on the node it was evicted from", 
     expect(made).toBe(2);
     expect(world.statusOf("n1")).toMatchObject({
       phase: "Releasing",
-      drain: { total: 3, left: 0, evicted: 3 },
+      drain: { total: 3, left: 0, evicted: 3, notClean: [left] },
     });
+  });
+});
+
+describe("a pod that tolerates everything, on the only node that it selects", () => {
+  it("is brought back by the scheduler in spite of the cordon, and named", async () => {
+    const world = new ModelWorld();
+    for (const name of ["n0", "n1"]) world.addNode(name, name);
+    world.create("/apis/apps/v1/namespaces/default/deployments", {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: "sticky", namespace: "default" },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: { app: "sticky" } },
+        template: {
+          metadata: { labels: { app: "sticky" } },
+          spec: {
+            terminationGracePeriodSeconds: 10,
+            tolerations: [{ operator: "Exists" }],
+            nodeSelector: { "topology.kubernetes.io/zone": "n1" },
+            containers: [{ name: "sticky", image: "sticky:1" }],
+          },
+        },
+      },
+    });
+    spotPolicy(world, { drain: { timeout: "5m" } });
+    await world.pass(seconds(10));
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    const uid = world.get(`${nodes}/n1`)?.metadata?.uid ?? "";
+    world.create("/apis/lastcall.dev/v1alpha1/departures", {
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "Departure",
+      metadata: { name: "n1-leaves" },
+      spec: { node: { name: "n1", uid }, cause: "Manual", source: "person" },
+    });
+    await world.pass(minutes(2));
+    stop.abort();
+    await running;
+    const { phase, outcome, drain } = ledgerOf(world, "n1");
+    expect({ phase, outcome }).toEqual({ phase: "Ended", outcome: "Planned" });
+    expect(drain).toMatchObject({ total: 1, evicted: 1, left: 0, leftBehind: 1 });
+    expect(world.stepsOf("n1").filter((step) => step === "evict")).toHaveLength(1);
   });
 });

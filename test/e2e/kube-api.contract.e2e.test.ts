@@ -17,7 +17,7 @@ kubeApiContract("HttpKubeApi with a real API server", realTarget, [
 ]);
 
 async function realTarget(): Promise<KubeApiTarget> {
-  const plane = await startControlPlane({ withScheduler: false, withKwok: false });
+  const plane = await startControlPlane({ withKwok: false });
   const access = await loadKubeAccess({ kubeconfig: plane.kubeconfig, env: {} });
   const api = new HttpKubeApi({ access, clock: realClock });
   const namespace = "contract";

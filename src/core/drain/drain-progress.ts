@@ -329,13 +329,23 @@ export function withLeftBehind(
   counts: DrainCounts = nothingYet,
   pods: readonly PodIdentity[],
 ): DrainCounts {
+  const { total, left } = counts;
+  const more = { total: total + pods.length, left: left + pods.length };
+  return { ...withReturned(counts, pods), ...more };
+}
+
+/**
+ * Names pods that came back to the node in spite of the cordon as left behind. Like the pods of
+ * DaemonSets, they are none that the drain has to move, so neither `total` nor `left` counts them,
+ * and the outcome of the departure is the same without them.
+ */
+export function withReturned(counts: DrainCounts, pods: readonly PodIdentity[]): DrainCounts {
+  if (pods.length === 0) return counts;
   const named = pods.map(
     ({ namespace, name }): UncleanPod => ({ namespace, name, outcome: "LeftBehind" }),
   );
   return {
     ...counts,
-    total: counts.total + pods.length,
-    left: counts.left + pods.length,
     leftBehind: (counts.leftBehind ?? 0) + pods.length,
     notClean: [...(counts.notClean ?? []), ...named].slice(0, namedPodsLimit),
   };

@@ -16,6 +16,7 @@ import {
   type PodProgress,
   type Trouble,
   troubleThatHolds,
+  withReturned,
 } from "./drain-progress.ts";
 import { currentRecords, type Termination, type TerminationRecords } from "./drain-time.ts";
 import { type DrainLimit, isUntouchable, type Turn, type TurnView, turnOf } from "./drain-turn.ts";
@@ -95,7 +96,9 @@ export function nextDrainActs(state: DrainState): DrainStep {
   const about = { workloads, ended, leaving: leavingSoFar(progress, now) };
   const records = currentRecords(state.known ?? new Map(), about);
   const view: TurnView = { plan, limit: limitOf(state), records, now };
-  if (verdict !== "Running") return { ...finalStep(progress, { verdict, view }), ended };
+  if (verdict !== "Running") {
+    return { ...finalStep(progress, { verdict, view, returned: returnedPods(state) }), ended };
+  }
   const turns = turnsOf(state, { view, progress });
   const acting = turns.flatMap(({ turn, ...of }) => (turn.kind === "Act" ? [{ turn, ...of }] : []));
   const next: Record<string, PodProgress> = { ...progress };
@@ -110,7 +113,10 @@ export function nextDrainActs(state: DrainState): DrainStep {
     askAgainAt: soonest([...turns.map(({ turn }) => lookAt(turn)), endOf(state)], now),
     verdict,
     deadlineAt: plan.deadlineAt,
-    counts: countDrain(next, new Set(blocked.map(({ pod }) => pod.uid))),
+    counts: withReturned(
+      countDrain(next, new Set(blocked.map(({ pod }) => pod.uid))),
+      returnedPods(state),
+    ),
     blocked,
     unplanned,
     ended,
@@ -171,14 +177,18 @@ function isEnding(
 
 function finalStep(
   progress: DrainProgress,
-  about: { readonly verdict: DrainVerdict; readonly view: TurnView },
+  about: {
+    readonly verdict: DrainVerdict;
+    readonly view: TurnView;
+    readonly returned: readonly PodIdentity[];
+  },
 ): Omit<DrainStep, "ended"> {
   const { verdict, view } = about;
   const final: Record<string, PodProgress> = {};
   for (const [uid, pod] of Object.entries(progress)) {
     final[uid] = pod.kind === "Gone" ? pod : goneFrom(pod, { at: view.now, how: "LeftBehind" });
   }
-  const counts = countDrain(final);
+  const counts = withReturned(countDrain(final), about.returned);
   const blocked = view.plan.pods.flatMap((planned) => {
     const state = progress[planned.uid];
     return heldUp(planned, { state, view, trouble: lastTrouble(state) });
@@ -276,6 +286,15 @@ function heldUp(
   if (trouble === undefined) return [];
   const budgets = budgetAnswers.has(trouble.reason) ? planned.budgets : [];
   return [{ pod, ...trouble, budgets }];
+}
+
+/**
+ * The pods on the node that the drain leaves there because others would follow them. They end with
+ * the machine.
+ */
+function returnedPods({ plan, livePods }: DrainState): readonly PodIdentity[] {
+  const live = new Set(livePods.map(({ uid }) => uid));
+  return plan.skipped.filter(({ reason, uid }) => reason === "ComesBack" && live.has(uid));
 }
 
 function unplannedPods(state: DrainState, progress: DrainProgress): readonly PodIdentity[] {

@@ -217,7 +217,18 @@ export function drainAccount({ plan, startedAt, endedAt, counts }: DrainHistory)
     `planned within ${wholeSeconds(plannedMs)} s`,
     ...(counts.cut + cut > 0 ? [cutText(counts.cut, cut)] : []),
     ...(counts.forced > 0 ? [`${counts.forced} forced`] : []),
+    ...leftText(counts),
   ].join(", ");
+}
+
+/** How many pods the summary of a drain names. */
+const namedPods = 3;
+
+function leftText({ leftBehind = 0, notClean = [] }: DrainCounts): readonly string[] {
+  if (leftBehind === 0) return [];
+  const left = notClean.filter(({ outcome }) => outcome === "LeftBehind").slice(0, namedPods);
+  const names = left.map(({ namespace, name }) => `${namespace}/${name}`);
+  return [`${leftBehind} left behind (${names.join(" ")})`];
 }
 
 function cutText(cut: number, plannedCut: number): string {

@@ -1,4 +1,4 @@
-import { parseQuantity, type Taint, zoneLabel } from "../../core/cluster/node.ts";
+import { cordonTaint, parseQuantity, type Taint, zoneLabel } from "../../core/cluster/node.ts";
 import { meetsRequirement, type Toleration } from "../../core/cluster/pod.ts";
 import {
   type ModelObject,
@@ -25,7 +25,8 @@ const comparedMax = 100;
 
 /**
  * Binds pods to a ready node that is not cordoned, has no untolerated taint and has capacity;
- * spreads them over zones, then over nodes, then by load.
+ * spreads them over zones, then over nodes, then by load. A pod that tolerates the taint of a
+ * cordon ignores the cordon. Source: kubernetes pkg/scheduler/framework/plugins/nodeunschedulable.
  */
 export class Scheduler implements ModelController {
   readonly name = "scheduler";
@@ -89,7 +90,10 @@ export class Scheduler implements ModelController {
 
   #fits(pod: PodObject, at: { node: NodeObject; request: Load }): boolean {
     const { node, request } = at;
-    if (node.spec.unschedulable || readyOf(node) !== "True") return false;
+    if (node.spec.unschedulable && !toleratesTaints(pod.spec.tolerations, [cordonTaint])) {
+      return false;
+    }
+    if (readyOf(node) !== "True") return false;
     if (node.metadata.deletionTimestamp !== undefined) return false;
     if (!toleratesTaints(pod.spec.tolerations, node.spec.taints)) return false;
     if (!choosesNode(pod.spec, node)) return false;

@@ -228,8 +228,8 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   ],
   [/^no pods to evict$/, "退避する Pod はありませんでした"],
   [
-    /^(\d+) pods? in (\d+) s, planned within (\d+) s(?:, (?:none|(\d+)) with a truncated grace period(?:, as planned| \(planned: (\d+)\))?)?(?:, (\d+) forced)?$/,
-    "$1 個の Pod が $2 秒で退避（計画は $3 秒以内）[、猶予短縮 $4][、計画の短縮 $5][、強制 $6]",
+    /^(\d+) pods? in (\d+) s, planned within (\d+) s(?:, (?:none|(\d+)) with a truncated grace period(?:, as planned| \(planned: (\d+)\))?)?(?:, (\d+) forced)?(?:, (\d+) left behind \(([^)]*)\))?$/,
+    "$1 個の Pod が $2 秒で退避（計画は $3 秒以内）[、猶予短縮 $4][、計画の短縮 $5][、強制 $6][、残留 $7（$8）]",
   ],
 ];
 

@@ -70,3 +70,12 @@ it.each<[string, string, string]>([
 ])("the summary of a drain compares what happened with the plan: %s", (_, found, expected) => {
   expect(found).toBe(expected);
 });
+
+it("the summary of a drain names the first pods that were left behind", () => {
+  const notClean = ["a", "b", "c", "d"].map((name) => {
+    return { namespace: "shop", name, outcome: "LeftBehind" as const };
+  });
+  expect(account([pod("x")], { total: 1, leftBehind: 4, notClean })).toBe(
+    "1 pod in 8 s, planned within 30 s, 4 left behind (shop/a shop/b shop/c)",
+  );
+});
