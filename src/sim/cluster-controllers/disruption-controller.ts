@@ -68,7 +68,8 @@ export class DisruptionController implements ModelController {
     const ofNamespace = ({ object }: StoredChange): readonly string[] => this.#allIn(object);
     this.watches = {
       [budgetStorage]: ({ object }) => [keyOf(object)],
-      pods: (change) => this.#members.budgetsOf(change),
+      // A pod whose labels no longer match concerns nobody. Source: disruption.go, updatePod.
+      pods: ({ object }) => this.#members.selecting(object),
       "deployments.apps": (change) => (scaleChanged(change) ? ofNamespace(change) : []),
       "statefulsets.apps": (change) => (scaleChanged(change) ? ofNamespace(change) : []),
       "replicasets.apps": (change) => (scaleChanged(change) ? ofNamespace(change) : []),
@@ -247,14 +248,12 @@ class BudgetMembers {
     return this.#members.get(budgetKey)?.values() ?? [];
   }
 
-  /** The budgets that select the changed pod, or did before. */
-  budgetsOf(change: StoredChange): readonly string[] {
-    const { object, previous } = change;
+  /** The budgets that select the pod as it is now, or was before it was deleted. */
+  selecting(pod: ModelObject): readonly string[] {
     const keys: string[] = [];
-    const namespace = object.metadata.namespace ?? "";
+    const namespace = pod.metadata.namespace ?? "";
     for (const budget of this.#store.collection(budgetStorage).inNamespace(namespace)) {
-      const selected = budgetSelects(budget, object);
-      if (selected || (previous && budgetSelects(budget, previous))) keys.push(keyOf(budget));
+      if (budgetSelects(budget, pod)) keys.push(keyOf(budget));
     }
     return keys;
   }
@@ -266,7 +265,8 @@ class BudgetMembers {
 
   #followPod(change: StoredChange): void {
     const { type, object } = change;
-    for (const key of this.budgetsOf(change)) {
+    const before = change.previous === undefined ? [] : this.selecting(change.previous);
+    for (const key of new Set([...before, ...this.selecting(object)])) {
       const [namespace, name] = key.split("/") as [string, string];
       const budget = this.#store.collection(budgetStorage).get(namespace, name);
       const stays = type !== "DELETED" && budget !== undefined && budgetSelects(budget, object);
