@@ -22,14 +22,12 @@ describe("a large input", () => {
     expect(await parseMany(files, onThreads)).toEqual(files.map((one) => parseManifests(one)));
   });
 
-  it("keeps the line number of a problem far down", async () => {
+  it("keeps the line number of a warning far down", async () => {
     const text = `${many}---\nkind: A\nkind: B\n`;
     const [parsed] = await parseMany([{ file: "a.yaml", text }], onThreads);
     const line = many.split("\n").length + 2;
 
-    expect(parsed?.problems).toEqual([
-      `Cannot read a.yaml:${line}: the key kind appears twice in one object, expected once`,
-    ]);
+    expect(parsed?.warnings).toEqual([expect.stringContaining(`a.yaml:${line}: the key kind `)]);
   });
 });
 

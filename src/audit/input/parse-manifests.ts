@@ -10,6 +10,7 @@ import {
   Parser,
 } from "yaml";
 import { nameOf } from "../../core/json/json-field.ts";
+import { cutJsonValues, type JsonLines, scanJsonLines } from "./json-lines.ts";
 
 /** One document of a file: its value, and the lines on which it and the items of its list start. */
 export interface ParsedDocument {
@@ -24,10 +25,12 @@ export interface ParsedText {
   readonly documents: readonly ParsedDocument[];
   /** One sentence per problem; if there are any, the documents must not be used. */
   readonly problems: readonly string[];
+  /** One sentence per document that Kubernetes' tools read, but hardly as its author meant it. */
+  readonly warnings: readonly string[];
 }
 
 /**
- * `Lines` is for handwritten manifests: it records where each item starts and refuses duplicate
+ * `Lines` is for handwritten manifests: it records where each item starts and finds duplicate
  * keys. `Values` is for the output of a server: JSON is parsed by the engine alone, in a fraction
  * of the time.
  */
@@ -51,8 +54,9 @@ const maxAliasCount = 1000;
 const flowLimitChars = 1_000_000;
 
 /**
- * Parses YAML of any number of documents, or JSON. Duplicate keys are refused, as in Kubernetes'
- * strict decoding. Never throws: problems are returned as sentences that name file and line.
+ * Parses YAML of any number of documents, or JSON. Of duplicate keys the last one counts, as for
+ * kubectl and Helm (sigs.k8s.io/yaml, which converts to JSON), with a warning. Never throws:
+ * problems are returned as sentences that name file and line.
  */
 export function parseManifests(source: ManifestText): ParsedText {
   const { file, detail = "Lines" } = source;
@@ -66,7 +70,7 @@ export function parseManifests(source: ManifestText): ParsedText {
   if (values.length > 1 && values.every((value) => value !== undefined)) return joinTexts(values);
   if (bare.length < flowLimitChars) return parseYaml(yaml);
   const problem = `Cannot read ${file}: it looks like JSON but cannot be parsed, expected JSON or YAML`;
-  return { documents: [], problems: [problem] };
+  return { documents: [], problems: [problem], warnings: [] };
 }
 
 /** The contents of several parts of one text, in order. */
@@ -74,6 +78,7 @@ export function joinTexts(parts: readonly ParsedText[]): ParsedText {
   return {
     documents: parts.flatMap((part) => part.documents),
     problems: parts.flatMap((part) => part.problems),
+    warnings: parts.flatMap((part) => part.warnings),
   };
 }
 
@@ -91,14 +96,12 @@ function parseJson(
   const { duplicate, itemLines }: JsonLines =
     detail === "Lines" ? scanJsonLines(text) : { itemLines: [] };
   const before = firstLine - 1;
-  if (duplicate !== undefined) {
-    const { key, line } = duplicate;
-    return { documents: [], problems: [duplicateKey({ file, key, line: line + before })] };
-  }
+  const warnings = duplicate ? [duplicateKey({ file, ...duplicate, before })] : [];
   const line = before + text.slice(0, text.search(/\S/)).split("\n").length;
   return {
     documents: [{ value, line, itemLines: itemLines.map((one) => one + before), form: "Json" }],
     problems: [],
+    warnings,
   };
 }
 
@@ -107,17 +110,18 @@ function parseYaml(source: PlacedText): ParsedText {
   const lines = new LineCounter();
   const documents: ParsedDocument[] = [];
   const problems: string[] = [];
+  const warnings: string[] = [];
   const composer = new Composer(composerOptions);
   try {
     for (const document of composer.compose(new Parser(lines.addNewLine).parse(source.text))) {
-      const read = readDocument({ ...source, document, lines });
+      const read = readDocument({ ...source, document, lines }, warnings);
       if (typeof read === "string") problems.push(read);
       else if (read !== undefined) documents.push(read);
     }
   } catch (thrown) {
     problems.push(notPlain(source.file, source.firstLine, thrown));
   }
-  return { documents, problems };
+  return { documents, problems, warnings };
 }
 
 /** The parser's own search for duplicate keys compares each key with every other. */
@@ -140,7 +144,10 @@ interface ManifestDocument extends PlacedText {
 }
 
 /** The document's value, a sentence if it has none, or undefined if it is empty. */
-function readDocument(source: ManifestDocument): ParsedDocument | string | undefined {
+function readDocument(
+  source: ManifestDocument,
+  warnings: string[],
+): ParsedDocument | string | undefined {
   const { document } = source;
   const error = document.errors[0];
   if (error !== undefined) return describeError(source, error);
@@ -148,8 +155,11 @@ function readDocument(source: ManifestDocument): ParsedDocument | string | undef
   if (contents === null) return undefined;
   const line = lineAt(source, contents.range[0]);
   try {
-    const faulty = faultyKey(contents, document);
+    const duplicates: FaultyKey[] = [];
+    const faulty = faultyKey(contents, { document, duplicates });
     if (faulty !== undefined) return describeKey(source, faulty);
+    const [first] = duplicates;
+    if (first !== undefined) warnings.push(describeDuplicate(source, first));
     const value: unknown = document.toJS({ maxAliasCount });
     if (value === null) return undefined;
     return { value, line, itemLines: itemLinesOf(source), form: "Yaml" };
@@ -164,32 +174,37 @@ function notPlain(file: string, line: number, thrown: unknown): string {
   return `Cannot read ${file}:${line}: ${nameOf(lowerFirst(why))}, expected plain YAML`;
 }
 
+/** A key in a document: as text, or what it is instead. */
 interface FaultyKey {
   readonly offset: number;
-  readonly fault:
-    | { readonly kind: "Twice"; readonly key: string }
-    | { readonly kind: "NoText"; readonly what: "a list" | "an object" };
+  readonly key: string;
+}
+
+interface KeySearch {
+  readonly document: Document.Parsed;
+  /** Takes the duplicate keys of objects, compared as text, as in JSON. */
+  readonly duplicates: FaultyKey[];
 }
 
 /**
- * The first duplicate key of an object, compared as text, as in JSON; or a key that JSON cannot
- * have: `{{ .Values.replicas }}` is YAML for an object whose key is an object.
+ * The first key that JSON cannot have: `{{ .Values.replicas }}` is YAML for an object whose key is
+ * an object.
  */
-function faultyKey(node: unknown, document: Document.Parsed): FaultyKey | undefined {
-  if (isSeq(node)) return firstOf(node.items, (item) => faultyKey(item, document));
+function faultyKey(node: unknown, search: KeySearch): FaultyKey | undefined {
+  if (isSeq(node)) return firstOf(node.items, (item) => faultyKey(item, search));
   if (!isMap(node)) return undefined;
   const seen = new Set<string>();
   return firstOf(node.items, ({ key, value }) => {
     const offset = isNode(key) ? (key.range?.[0] ?? 0) : 0;
-    const meant = isAlias(key) ? key.resolve(document) : key;
-    if (isMap(meant)) return { offset, fault: { kind: "NoText", what: "an object" } };
-    if (isSeq(meant)) return { offset, fault: { kind: "NoText", what: "a list" } };
+    const meant = isAlias(key) ? key.resolve(search.document) : key;
+    if (isMap(meant)) return { offset, key: "an object" };
+    if (isSeq(meant)) return { offset, key: "a list" };
     if (isScalar(key)) {
       const text = key.source ?? String(key.value);
-      if (seen.has(text)) return { offset, fault: { kind: "Twice", key: text } };
+      if (seen.has(text)) search.duplicates.push({ offset, key: text });
       seen.add(text);
     }
-    return faultyKey(value, document);
+    return faultyKey(value, search);
   });
 }
 
@@ -215,12 +230,15 @@ function describeError(source: ManifestDocument, error: Document.Parsed["errors"
   return `Cannot read ${source.file}:${lineAt(source, from)}: ${nameOf(lowerFirst(error.message))}, expected ${wanted}`;
 }
 
-function describeKey(source: ManifestDocument, { offset, fault }: FaultyKey): string {
-  const { file } = source;
-  const line = lineAt(source, offset);
-  if (fault.kind === "Twice") return duplicateKey({ file, key: fault.key, line });
+function describeKey(source: ManifestDocument, { offset, key: what }: FaultyKey): string {
   const wanted = isTemplate(source, offset) ? "the output of helm template" : "text";
-  return `Cannot read ${file}:${line}: a key is ${fault.what}, expected ${wanted}`;
+  const place = `${source.file}:${lineAt(source, offset)}`;
+  return `Cannot read ${place}: a key is ${what}, expected ${wanted}`;
+}
+
+function describeDuplicate(source: ManifestDocument, { offset, key }: FaultyKey): string {
+  const { file, firstLine, lines } = source;
+  return duplicateKey({ file, key, line: lines.linePos(offset).line, before: firstLine - 1 });
 }
 
 /** Whether the line at this offset looks like an unrendered template. */
@@ -233,8 +251,10 @@ function duplicateKey(at: {
   readonly file: string;
   readonly line: number;
   readonly key: string;
+  /** The lines of the file before the text. */
+  readonly before: number;
 }): string {
-  return `Cannot read ${at.file}:${at.line}: the key ${nameOf(at.key)} appears twice in one object, expected once`;
+  return `${at.file}:${at.line + at.before}: the key ${nameOf(at.key)} appears twice in one object, of which kubectl and Helm read the last, expected once`;
 }
 
 function itemLinesOf(source: ManifestDocument): readonly number[] {
@@ -246,141 +266,4 @@ function itemLinesOf(source: ManifestDocument): readonly number[] {
 
 function lowerFirst(text: string): string {
   return text.charAt(0).toLowerCase() + text.slice(1);
-}
-
-/** What JSON.parse does not report: duplicate keys, and where list items start. */
-interface JsonLines {
-  readonly duplicate?: { readonly key: string; readonly line: number } | undefined;
-  /** The lines of the items of the outermost object's `items`, from 1. */
-  readonly itemLines: readonly number[];
-}
-
-/** An object or list that is open at a position in the text. */
-interface Open {
-  /** The object's keys so far; undefined for a list. */
-  readonly keys: Set<string> | undefined;
-  /** The key or index of the value that comes next or is being read. */
-  step: string | number;
-}
-
-interface JsonVisitor {
-  /** Called when an object or list starts inside the open ones. */
-  readonly onOpen?: (bracket: "{" | "[", line: number, open: readonly Open[]) => void;
-  /** Called with a key, in the last of the open ones; returns whether to continue. */
-  readonly onKey: (key: string, line: number, open: readonly Open[]) => "GoOn" | "Stop";
-}
-
-/**
- * Walks over JSON that is known to parse, to the end of its first value. It exists because
- * JSON.parse silently takes the last of two equal keys, and gives no positions.
- */
-function walkJson(text: string, visitor: JsonVisitor): void {
-  const open: Open[] = [];
-  let line = 1;
-  let atKey = false;
-  for (let at = 0; at < text.length; at++) {
-    const char = text[at];
-    const top = open.at(-1);
-    if (char === "\n") line++;
-    else if (char === "{" || char === "[") {
-      visitor.onOpen?.(char, line, open);
-      open.push(char === "{" ? { keys: new Set(), step: "" } : { keys: undefined, step: 0 });
-      atKey = char === "{";
-    } else if (char === "}" || char === "]") {
-      open.pop();
-      atKey = false;
-      if (open.length === 0) return;
-    } else if (char === ",") {
-      atKey = top?.keys !== undefined;
-      if (typeof top?.step === "number") top.step += 1;
-    } else if (char === '"') {
-      const end = endOfString(text, at);
-      if (atKey && top !== undefined) {
-        top.step = JSON.parse(text.slice(at, end + 1)) as string;
-        if (visitor.onKey(top.step, line, open) === "Stop") return;
-        top.keys?.add(top.step);
-        atKey = false;
-      }
-      at = end;
-    }
-  }
-}
-
-/** Where the items of a list start, and the first duplicate key of an object. */
-function scanJsonLines(text: string): JsonLines {
-  const itemLines: number[] = [];
-  let duplicate: JsonLines["duplicate"];
-  walkJson(text, {
-    onOpen: (bracket, line, open) => {
-      if (bracket === "{" && isItem(open)) itemLines.push(line);
-    },
-    onKey: (key, line, open) => {
-      if (open.at(-1)?.keys?.has(key) !== true) return "GoOn";
-      duplicate = { key, line };
-      return "Stop";
-    },
-  });
-  return { duplicate, itemLines };
-}
-
-/**
- * The line, from 1, of every field with a given name, by its path as JSON: `["spec","replicas"]`.
- */
-export function jsonFieldLines(text: string, name: string): ReadonlyMap<string, number> {
-  const found = new Map<string, number>();
-  walkJson(text, {
-    onKey: (key, line, open) => {
-      if (key === name) found.set(JSON.stringify(open.map(({ step }) => step)), line);
-      return "GoOn";
-    },
-  });
-  return found;
-}
-
-/** One of several JSON values in a text, and the line on which it starts. */
-export interface JsonPart {
-  readonly text: string;
-  readonly firstLine: number;
-}
-
-/**
- * Splits concatenated JSON objects, which some tools write and kubectl reads. Text that is not JSON
- * is split somewhere, and fails to parse there.
- */
-function cutJsonValues(text: string): readonly JsonPart[] {
-  const parts: JsonPart[] = [];
-  let depth = 0;
-  let from = 0;
-  let firstLine = 1;
-  for (let at = 0; at < text.length; at++) {
-    const char = text[at];
-    if (char === '"') at = Math.max(at, endOfString(text, at));
-    else if (char === "{" || char === "[") depth++;
-    else if ((char === "}" || char === "]") && --depth === 0) {
-      const part = text.slice(from, at + 1);
-      parts.push({ text: part, firstLine });
-      firstLine += part.split("\n").length - 1;
-      from = at + 1;
-    }
-  }
-  const rest = text.slice(from);
-  return rest.trim() === "" ? parts : [...parts, { text: rest, firstLine }];
-}
-
-/** Whether the next value is an item of the outermost object's `items`. */
-function isItem(open: readonly Open[]): boolean {
-  return open.length === 2 && open[0]?.step === "items" && open[1]?.keys === undefined;
-}
-
-/** The index of the quote that closes the string opened at `from`; -1 if there is none. */
-function endOfString(text: string, from: number): number {
-  let end = text.indexOf('"', from + 1);
-  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
-  return end;
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let slashes = 0;
-  while (text[at - 1 - slashes] === "\\") slashes++;
-  return slashes % 2 === 1;
 }

@@ -5,8 +5,8 @@ import { LastcallError } from "../../errors.ts";
 import { type PlaceOfField, readKubeletConfiguration } from "../objects/audit-node.ts";
 import type { FieldPointer, ManifestSource } from "../objects/manifest.ts";
 import { type Platform, parsePlatform } from "../platform.ts";
+import { jsonFieldLines } from "./json-lines.ts";
 import {
-  jsonFieldLines,
   type ParsedDocument,
   type ParsedText,
   parseManifests,
@@ -47,7 +47,7 @@ export interface ReadManifests {
   readonly emptyLists: readonly ManifestSource[];
   /** Documents and items that are objects but not Kubernetes objects, with where each starts. */
   readonly others: readonly string[];
-  /** What was skipped, one sentence each. */
+  /** What was skipped, or is read in another way than it seems, one sentence each. */
   readonly notes: readonly string[];
 }
 
@@ -119,7 +119,7 @@ export async function readManifests(
       ? await parseMany(named)
       : named.map((text) => parseManifests({ ...text, detail }));
   texts.forEach((source, at) => {
-    takeText(found, source, parsed[at] ?? { documents: [], problems: [] });
+    takeText(found, source, parsed[at] ?? { documents: [], problems: [], warnings: [] });
   });
   return found;
 }
@@ -196,6 +196,7 @@ async function listFiles(options: {
 /** Adds the contents of one text to `found`. */
 function takeText(found: Found, { file, text }: SourceText, parsed: ParsedText): void {
   found.problems.push(...parsed.problems);
+  found.notes.push(...parsed.warnings);
   if (parsed.documents.length + parsed.problems.length === 0) {
     found.empty.push({ path: file, kind: "File" });
   }
@@ -336,8 +337,10 @@ export async function loadDocument(
 ): Promise<{ readonly json: unknown; readonly place: PlaceOfField }> {
   const text = await readText(path, files);
   if (text.kind === "Problem") throw new LastcallError("INPUT_UNREADABLE", text.problem);
-  const { documents, problems } = parseManifests({ file: path, text: text.text });
-  if (problems.length > 0) throw new LastcallError("INPUT_INVALID", problems.join("\n"));
+  const { documents, problems, warnings } = parseManifests({ file: path, text: text.text });
+  // A kubelet decodes its configuration strictly, so it would not start with a duplicate key.
+  const faults = [...problems, ...warnings.map((warning) => `Cannot read ${warning}`)];
+  if (faults.length > 0) throw new LastcallError("INPUT_INVALID", faults.join("\n"));
   const [document] = documents;
   if (documents.length === 1 && document !== undefined) {
     const lineOf = fieldLines(text.text, document);
