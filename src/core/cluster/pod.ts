@@ -210,7 +210,7 @@ export function awaitedVolumes(
   return attached.filter(({ claim }) => claim === undefined || !kept.has(claim));
 }
 
-/** A pod in the phase Failed, with the facts that show which machine it ended with. */
+/** A pod in the phase Failed, with the facts that show which machine it ran on. */
 export interface FailedPod extends PodIdentity {
   readonly nodeName: string | undefined;
   /** `status.reason`. */
@@ -233,16 +233,16 @@ export function hasEndedWithMachine({ reason }: Pick<FailedPod, "reason">): bool
 }
 
 /**
- * Whether it ended with an earlier machine that had the node's name. Kubernetes collects orphaned
- * pods, but only those bound to a node that does not exist, and a machine has reused the name. The
- * pod was created and started before this Node was registered, so it cannot have run on this
- * machine. It must also have been replaced: a pod without an owner may be all that is left of a
- * person's work.
+ * Whether it ran on an earlier machine that had the node's name, whatever it failed for. Kubernetes
+ * collects orphaned pods, but only those bound to a node that does not exist, and a machine has
+ * reused the name. The pod was created and started before this Node was registered, so it cannot
+ * have run on this machine. It must also have been replaced: a pod without an owner may be all that
+ * is left of a person's work.
  */
 export function isOfEarlierMachine(pod: FailedPod, node: NodeFacts): boolean {
   const { createdAt, startedAt, controller, nodeName } = pod;
   const isReplaced = controller !== undefined && controller.kind !== "Node";
-  if (!isReplaced || nodeName !== node.name || !hasEndedWithMachine(pod)) return false;
+  if (!isReplaced || nodeName !== node.name) return false;
   const isBefore = (at: Instant | undefined) =>
     at !== undefined && node.createdAt !== undefined && at < node.createdAt;
   return isBefore(createdAt) && isBefore(startedAt);

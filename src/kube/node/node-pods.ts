@@ -14,13 +14,12 @@ import type {
   KubeRequest,
   KubeSender,
 } from "../../contracts/kube-api.ts";
-import {
-  type BudgetFacts,
-  type FailedPod,
-  hasEndedWithMachine,
-  type OwnerFacts,
-  type PodFacts,
-  type PodIdentity,
+import type {
+  BudgetFacts,
+  FailedPod,
+  OwnerFacts,
+  PodFacts,
+  PodIdentity,
 } from "../../core/cluster/pod.ts";
 import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
 import { fieldsOf, listOf, textOf } from "../../core/json/json-field.ts";
@@ -70,7 +69,7 @@ export class KubeNodePods implements NodePods {
     // Yields to all other requests, and keeps one page at a time of what may be thousands of pods.
     const pages = { query: { fieldSelector }, urgency: "Later", signal } as const;
     for await (const page of listPages(this.#api, podsPath, pages)) {
-      found.push(...page.map(translateFailedPod).filter(hasEndedWithMachine));
+      found.push(...page.map(translateFailedPod));
     }
     return found;
   }
