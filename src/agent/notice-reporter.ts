@@ -369,7 +369,9 @@ function isGivenUpFor(notice: MachineNotice, departure: DepartureView): boolean 
 }
 
 function isMistaken({ status }: DepartureView): boolean {
-  return ["MachineReplaced", "WrongMachine", "NodeGone"].includes(status.reason ?? "");
+  return ["MachineReplaced", "MachineRebooted", "WrongMachine", "NodeGone"].includes(
+    status.reason ?? "",
+  );
 }
 
 function pathOf(name: string): string {

@@ -64,6 +64,7 @@ export const reasonWords: Readonly<Record<Reason, Readonly<Record<"en" | "ja", s
   Released: { en: "Released", ja: "解放済み" },
   NodeGone: { en: "The node is gone", ja: "ノードは消滅" },
   MachineReplaced: { en: "Another machine has its name", ja: "別のマシンに交代" },
+  MachineRebooted: { en: "Rebooted", ja: "再起動" },
   WrongMachine: { en: "Not the intended machine", ja: "対象のマシンではない" },
   CancelledByPerson: { en: "Cancelled by a user", ja: "利用者が取り消し" },
   NoticeWithdrawn: { en: "The cloud withdrew its notice", ja: "通知は撤回" },

@@ -5,6 +5,7 @@ import type { PodFacts } from "../../core/cluster/pod.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import { type PhaseResult, wasDrained } from "../../core/departure/ledger.ts";
 import { type PlannedPod, planDrain } from "../../core/drain-plan/drain-plan.ts";
+import { replacement } from "../../core/notice/interruption.ts";
 import { messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
 import { longestPause, runSteps, type Step, type StepContext } from "./step.ts";
@@ -112,8 +113,8 @@ export function machineLost(
   now: NodeFacts | undefined,
 ): PhaseResult | undefined {
   if (now === undefined) return { event: "NodeGone", reason: "NodeGone" };
-  if (compareIdentity(then, now) === "Same") return undefined;
-  return { event: "MachineReplaced", reason: "MachineReplaced" };
+  const found = compareIdentity(then, now);
+  return found === "Same" ? undefined : replacement(found, now);
 }
 
 /** Completes the identity of a hand-written Departure that names only the node's uid. */

@@ -90,6 +90,14 @@ export function compareIdentity(then: NodeIdentity, now: NodeIdentity): Identity
 }
 
 /**
+ * Whether another machine may get the same providerID: a managed instance group on Compute Engine
+ * recreates a machine under its name, so that a new boot there is most likely a new machine.
+ */
+export function mayPassOnItsName({ providerID }: NodeIdentity): boolean {
+  return providerID !== undefined && gce.test(providerID);
+}
+
+/**
  * Whether two records may be of the same machine. A field that only one of them has is not
  * compared.
  */

@@ -252,6 +252,7 @@ function undoingOf(status: DepartureStatus): Undoing {
     case "NoticeWithdrawn":
       return "Cancelled";
     case "MachineReplaced":
+    case "MachineRebooted":
     case "WrongMachine":
       return "MachineReplaced";
     case "ReleaseFailed":

@@ -3,6 +3,8 @@ import {
   departingTaint,
   holdAnnotation,
   holdOf,
+  type IdentityMatch,
+  mayPassOnItsName,
   type NodeFacts,
 } from "../cluster/node.ts";
 import {
@@ -50,7 +52,7 @@ function lookAt(departure: Departure, node: NodeFacts | undefined): Interruption
   if (node === undefined) return { event: "NodeGone", reason: "NodeGone" };
   const identity = compareIdentity(departure.node, node);
   if (identity === "OtherNode") return { event: "NodeGone", reason: "NodeGone" };
-  if (identity !== "Same") return { event: "MachineReplaced", reason: "MachineReplaced" };
+  if (identity !== "Same") return replacement(identity, node);
   if (departure.deletionAt !== undefined) return cancelled("the Departure was deleted");
   if (departure.withdrawnAt !== undefined || isMarkGone(departure, node)) {
     return { event: "Withdrawn", reason: "NoticeWithdrawn" };
@@ -58,6 +60,12 @@ function lookAt(departure: Departure, node: NodeFacts | undefined): Interruption
   if (isToBeginAnew(departure)) return { event: "Noticed", reason: "Noticed" };
   if (departure.status.startedAt === undefined || !isVoluntary(departure.cause)) return undefined;
   return takenBack(departure, node);
+}
+
+/** The end of a departure by another machine behind its node, or by another boot of its own. */
+export function replacement(found: Exclude<IdentityMatch, "Same">, node: NodeFacts): Interruption {
+  const isReboot = found === "Rebooted" && !mayPassOnItsName(node);
+  return { event: "MachineReplaced", reason: isReboot ? "MachineRebooted" : "MachineReplaced" };
 }
 
 /**

@@ -66,6 +66,7 @@ export const reasons = [
   "Released",
   "NodeGone",
   "MachineReplaced",
+  "MachineRebooted",
   "WrongMachine",
   "CancelledByPerson",
   "NoticeWithdrawn",
@@ -171,6 +172,7 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   Released: () => "is drained, and its machine is released",
   NodeGone: () => "is gone: its Node object was deleted",
   MachineReplaced: () => "is gone: another machine has its name now",
+  MachineRebooted: () => "was rebooted, which ended its departure",
   WrongMachine: (f) =>
     `was skipped, because its machine is not the one that the departure was created for${after(f)}`,
   CancelledByPerson: (f) => `stays, because its departure was cancelled${after(f)}`,

@@ -70,6 +70,7 @@ export const explained: Readonly<Record<Reason, string>> = {
   Released: "はドレインが完了し、マシンが解放されました",
   NodeGone: "はなくなりました。ノードが削除されました",
   MachineReplaced: "はなくなりました。今は別のマシンがその名前です",
+  MachineRebooted: "は再起動されたため、出発が終了しました",
   WrongMachine: "は出発の対象と別のマシンだったため対象外です[: {detail}]",
   CancelledByPerson: "は出発が取り消されたため残ります[: {detail}]",
   NoticeWithdrawn: "はクラウドが通知を撤回したため残ります",

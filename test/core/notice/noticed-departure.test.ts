@@ -102,6 +102,25 @@ describe("a notice for a departure that is being rolled back", () => {
   });
 });
 
+describe("a departure whose node shows another boot", () => {
+  it.each([
+    ["is of a rebooted machine on EC2", "aws:///eu-west-1a/i-0abc", "MachineRebooted"],
+    [
+      "is of a rebooted machine on Azure",
+      "azure:///subscriptions/s/virtualMachines/0",
+      "MachineRebooted",
+    ],
+    ["is of a rebooted machine without a cloud", undefined, "MachineRebooted"],
+    // A managed group recreates a machine under its name.
+    ["is of another machine on Compute Engine", "gce://p/z/n1", "MachineReplaced"],
+  ])("%s", (_, providerID, reason) => {
+    const before = aNode("n1", { providerID, bootID: "boot-1" });
+    const after = aNode("n1", { providerID, bootID: "boot-2" });
+    const found = interruptionOf(aDeparture(before, { node: before }), after);
+    expect(found).toEqual({ event: "MachineReplaced", reason });
+  });
+});
+
 describe("what users see of a departure", () => {
   const taints = [
     { key: "lastcall.dev/departing", value: "Planned", effect: "NoSchedule" },
