@@ -17,6 +17,8 @@ export interface FleetInstance {
   lifecycle: string;
   isProtected: boolean;
   isSpot: boolean;
+  /** Its share of the group's capacity, if the group has a mixed instances policy with weights. */
+  weight: number | undefined;
   /** An AWS service operates it; see `isListed`. */
   isOperated: boolean;
   tags: Readonly<Record<string, string>>;
@@ -102,6 +104,7 @@ export class Ec2Fleet extends AwsQueryServer {
       lifecycle: "InService",
       isProtected: false,
       isSpot: true,
+      weight: undefined,
       isOperated: false,
       tags: {},
     };
@@ -239,11 +242,12 @@ export class Ec2Fleet extends AwsQueryServer {
       const text = "There is a scaling activity in progress";
       return { status: 400, code: "ScalingActivityInProgress", text };
     }
-    if (decrements && group.desired <= group.min) {
+    const weight = instance.weight ?? 1;
+    if (decrements && group.desired - weight < group.min) {
       const text = `Currently, desiredSize equals minSize (${group.min}). Terminating instance without replacement will violate group's min size constraint.`;
       return { status: 400, code: "ValidationError", text };
     }
-    if (decrements) group.desired -= 1;
+    if (decrements) group.desired -= weight;
     this.taken += 1;
     instance.lifecycle = group.holds ? "Terminating:Wait" : "Terminating";
     if (!group.holds) this.proceed(instance);
@@ -275,7 +279,7 @@ function reservation({ id, state, launchedAt, isSpot, tags }: FleetInstance): st
   return `<item><reservationId>r-1</reservationId><instancesSet><item>${item}</item></instancesSet></item>`;
 }
 
-function member({ id, group, lifecycle }: FleetInstance): readonly string[] {
+function member({ id, group, lifecycle, weight }: FleetInstance): readonly string[] {
   if (group === undefined) return [];
   const parts =
     element("InstanceId", id) +
@@ -283,6 +287,7 @@ function member({ id, group, lifecycle }: FleetInstance): readonly string[] {
     element("AvailabilityZone", "eu-west-1a") +
     element("LifecycleState", lifecycle) +
     element("HealthStatus", "HEALTHY") +
+    (weight === undefined ? "" : element("WeightedCapacity", String(weight))) +
     element("ProtectedFromScaleIn", "false");
   return [element("member", parts)];
 }

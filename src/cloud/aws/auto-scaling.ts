@@ -1,5 +1,6 @@
 import {
   AutoScalingClient,
+  type AutoScalingInstanceDetails,
   CompleteLifecycleActionCommand,
   DescribeAutoScalingGroupsCommand,
   DescribeAutoScalingInstancesCommand,
@@ -80,10 +81,7 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
         const command = new DescribeAutoScalingInstancesCommand({ InstanceIds });
         return (await this.#client.send(command, { abortSignal })).AutoScalingInstances;
       });
-      for (const { InstanceId, AutoScalingGroupName: group, LifecycleState: state = "" } of found) {
-        if (InstanceId === undefined || group === undefined) continue;
-        members.push({ instanceId: InstanceId, group, state });
-      }
+      members.push(...found.flatMap(toMember));
     }
     return members;
   }
@@ -269,6 +267,13 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
       });
     }
   }
+}
+
+function toMember(found: AutoScalingInstanceDetails): readonly Member[] {
+  const { InstanceId: instanceId, AutoScalingGroupName: group, LifecycleState: state = "" } = found;
+  if (instanceId === undefined || group === undefined) return [];
+  const weight = Number(found.WeightedCapacity);
+  return [{ instanceId, group, state, weight: weight > 0 ? weight : 1 }];
 }
 
 interface HookInput {

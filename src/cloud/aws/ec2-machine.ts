@@ -95,6 +95,8 @@ export interface Membership {
   readonly group: string;
   /** Auto Scaling's own state, such as `InService` or `Terminating:Wait`. */
   readonly state: string;
+  /** Its share of the group's desired capacity; 1 unless the group gives its types weights. */
+  readonly weight: number;
 }
 
 export interface GroupSize {

@@ -323,6 +323,7 @@ type ReleaseChoice =
       readonly kind: "InGroup";
       readonly group: string;
       readonly desired: "Kept" | "Decremented";
+      readonly weight: number;
     }
   | { readonly kind: "Alone" }
   /** The instance's owner does not allow the mode; `problem` says what to set instead. */
@@ -348,21 +349,22 @@ function releaseChoice(
       `the instance ${instanceId} is in no Auto Scaling group, set instance.release to DeleteInstance`,
     );
   }
-  const { group } = membership;
-  if (mode === "Recreate") return { kind: "InGroup", group, desired: "Kept" };
-  if (mode === "Delete") return { kind: "InGroup", group, desired: "Decremented" };
+  const { group, weight } = membership;
+  if (mode === "Recreate") return { kind: "InGroup", group, desired: "Kept", weight };
+  if (mode === "Delete") return { kind: "InGroup", group, desired: "Decremented", weight };
   const owner = `the instance ${instanceId} is in the Auto Scaling group ${group}`;
   return refused(`${owner}, which would replace it, set instance.release to Recreate or Delete`);
 }
 
 /** The setting of a group that prevents the release, as far as it can be read in advance. */
 function groupProblem(
-  { group, desired: how }: { readonly group: string; readonly desired: "Kept" | "Decremented" },
+  { group, desired: how, weight }: Extract<ReleaseChoice, { readonly kind: "InGroup" }>,
   size: GroupSize | undefined,
 ): string | undefined {
   if (size === undefined) return undefined;
-  if (how === "Decremented" && size.desired <= size.min) {
-    return `the Auto Scaling group ${group} is at its minimum of ${size.min}, lower that or set instance.release to Recreate`;
+  const { desired, min } = size;
+  if (how === "Decremented" && desired - weight < min) {
+    return `the Auto Scaling group ${group} would shrink from ${desired} to ${desired - weight}, below its minimum of ${min}, lower that or set instance.release to Recreate`;
   }
   if (how === "Kept" && size.suspended.includes("Launch")) {
     return `the Auto Scaling group ${group} would launch no new instance, because its process Launch is suspended, resume that process`;

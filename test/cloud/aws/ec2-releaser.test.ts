@@ -97,9 +97,21 @@ describe("the check before a drain", () => {
   it("finds a group at its minimum size, which cannot shrink", async () => {
     const machine = world.addMachine("n1");
     world.group.min = world.group.desired;
-    const problem = expect.stringContaining("is at its minimum of 1");
+    const problem = expect.stringContaining("would shrink from 1 to 0, below its minimum of 1");
     expect(await check(machine, "Delete")).toEqual({ kind: "Impossible", problem });
     expect(await check(machine, "Recreate")).toMatchObject({ kind: "Possible" });
+  });
+
+  it("counts an instance of a group with weights by its weight", async () => {
+    const machine = world.addMachine("n1");
+    instanceOf(machine).weight = 4;
+    Object.assign(world.group, { desired: 10, min: 7 });
+    const problem = expect.stringContaining("would shrink from 10 to 6, below its minimum of 7");
+    expect(await check(machine, "Delete")).toEqual({ kind: "Impossible", problem });
+    world.group.min = 6;
+    expect(await check(machine, "Delete")).toMatchObject({ kind: "Possible" });
+    expect(await release(machine, "Delete")).toEqual({ kind: "Released" });
+    expect(world.group.desired).toBe(6);
   });
 
   it("finds a group that would launch no new instance", async () => {

@@ -59,11 +59,11 @@ export class DetachRunner implements ActionRunner<Kind> {
     const groups = this.#groupsIn(region);
     const membership = await groups.membership(instanceId, signal);
     if (membership === undefined) return { detail: "in no Auto Scaling group" };
-    const { group, state } = membership;
+    const { group, state, weight } = membership;
     if (/^(Detach|Terminat)/.test(state)) return { detail: `already ${state} in ${group}` };
     const desired = task.how.decrementDesiredCapacity ? "Decremented" : "Kept";
     const isDone = await groups.detach(instanceId, { group, desired }, signal);
-    const size = desired === "Kept" ? "which replaces it" : "which is smaller by one";
+    const size = desired === "Kept" ? "which replaces it" : `which is smaller by ${weight}`;
     return {
       detail: isDone ? `detached from the group ${group}, ${size}` : `no longer in ${group}`,
     };
