@@ -55,13 +55,15 @@ export async function handler(event: unknown, context: LambdaContext = {}): Prom
   const endsAt =
     leftMs === undefined ? undefined : plus(at, millis(Math.max(0, leftMs - marginMs)));
   const { signal } = new AbortController();
-  const [first, ...others] = await Promise.all(
+  // Lambda freezes the process as soon as this function fails, so every machine is waited for.
+  const ends = await Promise.allSettled(
     machines.map((machine) => responder?.respond(machine, { endsAt, signal })),
   );
-  return {
-    ...first,
-    ...(others.length === 0 ? {} : { others: others.flatMap((one) => one ?? []) }),
-  };
+  const failed = ends.find(({ status }) => status === "rejected");
+  if (failed?.status === "rejected") throw failed.reason;
+  const answers = ends.flatMap((end) => (end.status === "fulfilled" ? (end.value ?? []) : []));
+  const [first, ...others] = answers;
+  return { ...first, ...(others.length === 0 ? {} : { others }) };
 }
 
 /** The summary for an invocation because of which no machine leaves. */

@@ -40,7 +40,9 @@ import {
   formatInstant,
   type Instant,
   instant,
+  type Millis,
   parseInstant,
+  seconds,
 } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { actionHosts, guardedSender } from "../assemble/controller-ports.ts";
@@ -158,21 +160,24 @@ function ec2Clients({ env }: ResponderIo): InRegion<Promise<ResponderEc2>> {
   return (region) => inNamed(region ?? env.AWS_REGION);
 }
 
+/** A cold start includes the first connection to EC2, and nothing is done without its answer. */
+const answerWithinMs: Millis = seconds(10);
+
 /** `LASTCALL_AWS_MANAGED_TAG`, like the controller's `--aws-managed-tag`. */
 function fleetOf(
-  { env, clock, rng, log }: ResponderIo,
+  { env, clock, rng }: ResponderIo,
   ec2In: InRegion<Promise<ResponderEc2>>,
 ): ResponderFleet | undefined {
   const text = env.LASTCALL_AWS_MANAGED_TAG;
   if (!text) return undefined;
   const tag = tagOf(text);
-  const onError = ({ message }: LastcallError) => log.warn("tag-unknown", { error: message });
   const taggedIn = oneEach(
-    async (region) => new TaggedMachines({ ec2: await ec2In(region), tag, clock, rng }),
+    async (region) =>
+      new TaggedMachines({ ec2: await ec2In(region), tag, clock, rng, answerWithinMs }),
   );
   return {
     mark: `the tag ${text}`,
-    has: async ({ instanceId, region }) => (await taggedIn(region)).has(instanceId, onError),
+    has: async ({ instanceId, region }) => (await taggedIn(region)).has(instanceId),
   };
 }
 

@@ -35,7 +35,10 @@ export interface ResponderOptions {
 export interface ResponderFleet {
   /** For messages: `the tag team=spot`. */
   readonly mark: string;
-  /** True if the tag is not configured. */
+  /**
+   * Rejects if that is unknown: the event may be about any machine of the account, and acting on
+   * another cluster's is worse than acting a minute later, when Lambda runs the function again.
+   */
   has(machine: InstanceRef): Promise<boolean>;
 }
 
@@ -119,7 +122,10 @@ export class Responder {
     this.#options = options;
   }
 
-  /** Resolves whatever the results of the actions are: the answer lists each of them. */
+  /**
+   * Resolves whatever the results of the actions are: the answer lists each of them. Rejects, and
+   * does nothing, only if it is unknown whether the machine is one to act on.
+   */
   async respond(
     machine: DepartingMachine,
     { endsAt, signal }: { readonly endsAt: Instant | undefined; readonly signal: AbortSignal },

@@ -224,12 +224,14 @@ export interface TaggedMachinesOptions {
   readonly tag: Tag;
   readonly clock: Clock;
   readonly rng: Rng;
+  /** The longest that a lookup waits for EC2; default one second. */
+  readonly answerWithinMs?: Millis;
 }
 
 /** Tags seldom change, and an unknown machine is looked up individually. */
 const refreshMs: Millis = minutes(5);
 
-/** The longest that a notice waits for EC2. */
+/** The longest that a notice of one of the cluster's own nodes waits for EC2. */
 const answerWithinMs: Millis = seconds(1);
 
 /** Instances that are looked up with one request. */
@@ -241,8 +243,8 @@ interface Batch {
 type TroubleListener = (error: LastcallError) => void;
 
 /**
- * Whether instances have a tag, read in advance where possible. Fails open: if EC2 does not
- * respond, an instance counts as tagged.
+ * Whether instances have a tag, read in advance where possible. What an unknown answer means is for
+ * the caller to decide.
  */
 export class TaggedMachines {
   readonly #options: TaggedMachinesOptions;
@@ -272,16 +274,15 @@ export class TaggedMachines {
     }
   }
 
-  /** Whether the instance has the tag. Never rejects, and never takes longer than a second. */
-  async has(machine: string, onError: TroubleListener): Promise<boolean> {
+  /** Whether the instance has the tag. Rejects if EC2 does not say so in time. */
+  async has(machine: string): Promise<boolean> {
     if (this.#tagged.has(machine)) return true;
     const asked = this.#asked.get(machine);
     if (asked !== undefined) return asked;
     const asking = this.#ask(machine).catch((error: unknown) => {
       // The next notice looks it up again.
       if (this.#asked.get(machine) === asking) this.#asked.delete(machine);
-      onError(asFault(error));
-      return true;
+      throw error;
     });
     this.#asked.set(machine, asking);
     return asking;
@@ -314,12 +315,12 @@ export class TaggedMachines {
   }
 
   async #withinLimit<T>(ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const { tag, clock } = this.#options;
+    const { tag, clock, answerWithinMs: limitMs = answerWithinMs } = this.#options;
     const over = new AbortController();
-    const late = clock.sleep(answerWithinMs, over.signal).then(() => {
+    const late = clock.sleep(limitMs, over.signal).then(() => {
       throw new LastcallError(
         "CLOUD_UNREACHABLE",
-        `Cannot determine which instances have the tag ${tag.key}: EC2 has not responded within a second, the notice is acted on`,
+        `Cannot determine which instances have the tag ${tag.key}: EC2 has not responded within ${limitMs / 1000} s, expected a response`,
       );
     });
     const answer = ask(over.signal);
@@ -342,7 +343,10 @@ export interface ManagedFeedOptions {
   readonly isNode: (machine: string) => boolean;
 }
 
-/** Filters other feeds: drops notices for nodes whose instances lack the tag. */
+/**
+ * Filters other feeds: drops notices for nodes whose instances lack the tag. Fails open: the
+ * machine is a node of this cluster, which the tag only narrows down.
+ */
 export class ManagedFeed implements NoticeFeed {
   readonly #options: ManagedFeedOptions;
 
@@ -370,6 +374,10 @@ export class ManagedFeed implements NoticeFeed {
 
   async #isManaged(machine: string, onError: FeedListener["onError"]): Promise<boolean> {
     const { machines, isNode } = this.#options;
-    return !isNode(machine) || machines.has(machine, onError);
+    if (!isNode(machine)) return true;
+    return machines.has(machine).catch((error: unknown) => {
+      onError(asFault(error));
+      return true;
+    });
   }
 }

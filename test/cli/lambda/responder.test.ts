@@ -218,10 +218,14 @@ describe("the Lambda responder", () => {
       expect((await invoke({ instanceId: instance.id })).actions).toHaveLength(4);
     });
 
-    it("acts on a machine whose tags cannot be read, and logs that", async () => {
+    it("touches no machine whose tags cannot be read, and fails, so that Lambda tries again", async () => {
       ec2.denied.add("DescribeTags");
+      await expect(invoke(interruption())).rejects.toThrow(/ec2:DescribeTags/);
+      expect(standing()).toHaveLength(2);
+      expect(sns.published).toEqual([]);
+      ec2.denied.clear();
+      ec2.tags.set(instance.id, { team: "spot" });
       expect((await invoke(interruption())).actions?.[0]).toMatchObject({ state: "Done" });
-      expect(logged.join()).toMatch(/tag-unknown.*ec2:DescribeTags/);
     });
   });
 
