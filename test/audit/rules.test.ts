@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { deployment } from "./support/audit-yaml.ts";
+import { auditYaml, deployment } from "./support/audit-yaml.ts";
 import { remarks, withContainer } from "./support/rule-remarks.ts";
 
 describe("a single replica that a budget counts together with others", () => {
@@ -242,6 +242,71 @@ describe("a load balancer's delay", () => {
 
     if (seconds === undefined) expect(found).toBe(undefined);
     else expect(found).toContain(`drain for ${seconds} s`);
+  });
+
+  const delay = (seconds: number) => `${alb}: deregistration_delay.timeout_seconds=${seconds}`;
+  const backend = (name: string) => `{service: {name: ${name}, port: {number: 80}}}`;
+  const behind = (...names: readonly string[]) => {
+    const paths = names.map(
+      (name) => `{path: /${name}, pathType: Prefix, backend: ${backend(name)}}`,
+    );
+    return `ingressClassName: alb, rules: [{http: {paths: [${paths.join(", ")}]}}]`;
+  };
+  const inside = "type: ClusterIP";
+
+  it.each([
+    ["is that of the Service", delay(300), behind("s"), delay(30), []],
+    [
+      "is that of the Service, if that is longer",
+      delay(30),
+      behind("s"),
+      delay(900),
+      ["Service 900"],
+    ],
+    [
+      "is the default, if the Service has other attributes",
+      delay(30),
+      behind("s"),
+      `${alb}: a=b`,
+      ["Service 300"],
+    ],
+    [
+      "is that of the default backend",
+      delay(30),
+      `ingressClassName: alb, defaultBackend: ${backend("s")}`,
+      delay(900),
+      ["Service 900"],
+    ],
+    [
+      "is that of the Ingress, if the Service has none",
+      delay(300),
+      behind("s"),
+      "a: b",
+      ["Ingress 300"],
+    ],
+    [
+      "is that of the Ingress for a Service that is not known",
+      delay(300),
+      behind("s", "t"),
+      delay(30),
+      ["Ingress 300"],
+    ],
+    [
+      "does not depend on Services that the Ingress does not name",
+      delay(30),
+      behind("t"),
+      delay(900),
+      [],
+    ],
+  ])("behind an ALB %s", async (_, onIngress, spec, onService, expected) => {
+    const yaml = `${ingress(onIngress, spec)}---\n${service(onService, inside)}`;
+    const { findings } = await auditYaml(yaml, { platforms: ["eks"] });
+    const own = findings.filter(({ rule }) => rule === "lb-delay-over-notice");
+    const parts = own.map(({ object, message }) => {
+      const seconds = /drain for (\d+) s/.exec(message)?.[1];
+      return `${object.split(" ")[0]} ${seconds}`;
+    });
+    expect(parts).toEqual(expected);
   });
 });
 

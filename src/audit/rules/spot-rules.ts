@@ -251,7 +251,7 @@ export const lbDelayOverNotice: Rule = {
   id: "lb-delay-over-notice",
   severity: "warning",
   title: "the load balancer drains longer than the notice lasts",
-  why: "A deregistered target keeps its open connections for the deregistration delay: 300 s by default on AWS, where the notice is 120 s (a classic load balancer has a delay only if connection draining is enabled). Connections that are still open when the machine shuts down are cut. On GKE, the same applies to connection draining longer than the notice of 30 s.",
+  why: "A deregistered target keeps its open connections for the deregistration delay: 300 s by default on AWS, where the notice is 120 s (a classic load balancer has a delay only if connection draining is enabled). Connections that are still open when the machine shuts down are cut. Behind an ALB, the annotation of a Service replaces that of its Ingress. On GKE, the same applies to connection draining longer than the notice of 30 s.",
   fix: "Set the delay below the notice, and let the application close its connections on SIGTERM.",
   whenNotToUse: "The targets behind this load balancer are never on Spot nodes.",
   bad: {
@@ -279,6 +279,12 @@ spec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 80}]}
   check: checkLbDelayOverNotice,
 };
 
+/** A load balancer's delay, and the manifest that sets it or leaves it at its default. */
+interface DelayOf {
+  readonly about: Manifest;
+  readonly delay: Delay;
+}
+
 interface Delay {
   readonly cloud: keyof typeof noticeSeconds;
   readonly seconds: number;
@@ -286,26 +292,62 @@ interface Delay {
 }
 
 function checkLbDelayOverNotice(fleet: AuditedFleet): readonly Remark[] {
-  return fleet.manifests.flatMap((manifest): readonly Remark[] => {
-    const delay = delayOf(manifest);
-    if (delay === undefined || delay.seconds <= noticeSeconds[delay.cloud]) return [];
+  const simple = fleet.manifests.flatMap((about): readonly DelayOf[] => {
+    const delay = delayOf(about);
+    return delay === undefined ? [] : [{ about, delay }];
+  });
+  // A Service may be behind several Ingresses, which say the same about it.
+  const ofAlbs = new Map(albDelays(fleet).map((one) => [one.about, one]));
+  return [...simple, ...ofAlbs.values()].flatMap(({ about, delay }): readonly Remark[] => {
+    if (delay.seconds <= noticeSeconds[delay.cloud]) return [];
     const limitSeconds = noticeSeconds[delay.cloud];
     const origin = delay.source === "Set" ? "" : " (the default)";
     const message = `Connections may drain for ${delay.seconds} s${origin}, and the notice is ${limitSeconds} s`;
     const fix = `Set the delay to less than ${limitSeconds} s`;
-    return [{ severity: "warning", about: manifest, message, fix }];
+    return [{ severity: "warning", about, message, fix }];
   });
 }
 
 function delayOf(manifest: Manifest): Delay | undefined {
-  if (manifest.kind === "Ingress" && isAlb(manifest)) {
-    return awsDelay(manifest.annotations["alb.ingress.kubernetes.io/target-group-attributes"]);
-  }
-  if (manifest.kind === "Service") return serviceDelay(manifest);
-  return gkeDelay(manifest);
+  return manifest.kind === "Service" ? serviceDelay(manifest) : gkeDelay(manifest);
+}
+
+const albAttributes = "alb.ingress.kubernetes.io/target-group-attributes";
+
+/**
+ * The delays behind the ALBs of aws-load-balancer-controller, which makes a target group for each
+ * Service of an Ingress. The Service's annotation replaces that of the Ingress, as a whole. Source:
+ * its guide, "Ingress annotations".
+ */
+function albDelays({ manifests }: AuditedFleet): readonly DelayOf[] {
+  const keyOf = (namespace: string, name: string) => `${namespace}/${name}`;
+  const services = new Map(
+    manifests
+      .filter(({ kind, group }) => kind === "Service" && group === "")
+      .map((service) => [keyOf(service.namespace, service.name), service]),
+  );
+  return manifests.filter(isAlb).flatMap((ingress) => {
+    const named = backendsOf(ingress);
+    const backends = named.map((name) => services.get(keyOf(ingress.namespace, name)));
+    // One without a known Service has its delay from here, too.
+    const all = backends.length === 0 ? [undefined] : backends;
+    return all.map((service): DelayOf => {
+      const about = service?.annotations[albAttributes] === undefined ? ingress : service;
+      return { about, delay: awsDelay(about.annotations[albAttributes]) };
+    });
+  });
+}
+
+function backendsOf({ json }: Manifest): readonly string[] {
+  const paths = listOf(valueAt(json, ["spec", "rules"])).flatMap((rule) =>
+    listOf(valueAt(rule, ["http", "paths"])).map((path) => fieldsOf(path).backend),
+  );
+  const backends = [valueAt(json, ["spec", "defaultBackend"]), ...paths];
+  return backends.flatMap((backend) => textOf(valueAt(backend, ["service", "name"])) ?? []);
 }
 
 function isAlb(ingress: Manifest): boolean {
+  if (ingress.kind !== "Ingress") return false;
   const className = textOf(valueAt(ingress.json, ["spec", "ingressClassName"]));
   return (className ?? ingress.annotations["kubernetes.io/ingress.class"]) === "alb";
 }
