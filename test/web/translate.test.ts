@@ -94,6 +94,24 @@ describe("in Japanese", () => {
   it.each([
     ["All 18 departures are on schedule", "全 18 件の出発は予定どおりです"],
     [
+      "16 of 18 departures are on schedule, 2 departures are held back",
+      "18 件中 16 件の出発は予定どおりで、2 件は保留されています",
+    ],
+    ["The departure is held back", "出発は保留されています"],
+    ["All 2 departures are held back", "全 2 件の出発が保留されています"],
+    [
+      "2 of 3 departures are late; 1 departure is held back",
+      "3 件中 2 件の出発が遅れます、1 件の出発が保留されています",
+    ],
+    [
+      "Dry run: 1 departure would be on schedule, and no node leaves",
+      "ドライラン: 1 件の出発は予定どおりのはずですが、どのノードも出発しません",
+    ],
+    [
+      "Dry run: 2 of 6 departures would be late, and no node leaves",
+      "ドライラン: 6 件中 2 件の出発が遅れるはずですが、どのノードも出発しません",
+    ],
+    [
       "2 of 3 departures are late; every Allow window would have to end 1h later",
       "3 件中 2 件の出発が遅れます、すべての Allow の時間帯が 1h 長く開く必要があります",
     ],

@@ -71,6 +71,8 @@ export interface PolicyPlan {
   readonly waves?: WaveStanding | undefined;
   /** By `departAt`, then by name. */
   readonly departures: readonly PlannedDeparture[];
+  /** How many of them are held back now, or by `spec.hold` of their Departures. */
+  readonly held: number;
   /** How many departures have another instant than in the previous plan. */
   readonly moved: number;
 }
@@ -196,6 +198,8 @@ export interface Candidate {
   readonly plannedInTime: boolean;
   /** Whether its departure is held. */
   readonly isHeld: boolean;
+  /** Whether a person has set `spec.hold` of its departure, which may not be due yet. */
+  readonly isHeldByPerson: boolean;
   /** Whether it is held by a budget that others use up. */
   readonly waitsForBudget: boolean;
 }
@@ -266,6 +270,7 @@ export function triage(node: NodeFacts, context: TriageInput): Triage {
       keptDeadlineAt: departure?.deadlineAt,
       plannedInTime: plannedAt <= deadlineAt,
       isHeld: departure?.status.phase === "Held",
+      isHeldByPerson: departure?.hold === true,
       waitsForBudget: isHeldBy(departure, "BudgetSpent"),
     };
     const isFree = request === undefined || isTooLate(request, candidate, context.at);

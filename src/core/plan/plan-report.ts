@@ -51,8 +51,10 @@ export function explainForecast({
   release,
   waves,
   departures,
+  held,
 }: PolicyPlan): string {
   const parts = [...lateParts(forecast), ...budgetParts(forecast)];
+  if (held > 0 && !forecast.feasible) parts.unshift(heldText(held));
   const { reachedMs, wantedMs } = spacing;
   if (reachedMs !== null && wantedMs !== null && reachedMs < wantedMs) {
     const gaps = `${formatDuration(reachedMs)} instead of ${formatDuration(wantedMs)}`;
@@ -61,10 +63,9 @@ export function explainForecast({
   const { freezeUntil } = policy.gates;
   if (freezeUntil !== undefined) parts.push(...freezeParts(departures, freezeUntil));
   if (waves !== undefined && waves.state !== "Passed") parts.push(explainWaves(waves));
-  const all = count(departures.length, "departure");
-  const verdict = forecast.feasible
-    ? onSchedule(departures.length)
-    : `${forecast.late.length} of ${all} ${forecast.late.length === 1 ? "is" : "are"} late`;
+  const verdict = policy.dryRun
+    ? explainDryRun(forecast, departures.length)
+    : explainVerdict(forecast, { planned: departures.length, held });
   if (release === undefined) return [verdict, ...parts].join("; ");
   const late = forecast.feasible ? [] : [verdict];
   return [explainRelease(release, departures.length), ...late, ...parts].join("; ");
@@ -94,11 +95,38 @@ function freezeParts(departures: PolicyPlan["departures"], freezeUntil: Instant)
   return parts;
 }
 
-function onSchedule(planned: number): string {
+/** Departures that are held back are not on schedule, even if they can still leave in time. */
+function explainVerdict(
+  { feasible, late }: Forecast,
+  { planned, held }: { readonly planned: number; readonly held: number },
+): string {
+  const all = count(planned, "departure");
+  if (!feasible) return `${late.length} of ${all} ${late.length === 1 ? "is" : "are"} late`;
   if (planned === 0) return "No departures are planned";
+  if (held === planned)
+    return planned === 1 ? "The departure is held back" : `All ${heldText(held)}`;
+  if (held > 0)
+    return `${planned - held} of ${all} ${isOrAre(planned - held)} on schedule, ${heldText(held)}`;
   return planned === 1
     ? "The departure is on schedule"
     : `All ${planned} departures are on schedule`;
+}
+
+/** A dry run makes no promise about its instants. */
+function explainDryRun({ feasible, late }: Forecast, planned: number): string {
+  if (planned === 0) return "Dry run: no departures are planned";
+  const all = count(planned, "departure");
+  return feasible
+    ? `Dry run: ${all} would be on schedule, and no node leaves`
+    : `Dry run: ${late.length} of ${all} would be late, and no node leaves`;
+}
+
+function heldText(held: number): string {
+  return `${count(held, "departure")} ${isOrAre(held)} held back`;
+}
+
+function isOrAre(number: number): string {
+  return number === 1 ? "is" : "are";
 }
 
 /** How many nodes with the same problem are named. */

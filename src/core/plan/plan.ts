@@ -147,9 +147,22 @@ function withForecasts(input: PlanInput, { groups, placed }: Groups): readonly P
         at: input.at,
       }),
       waves: plan.waves,
+      held: heldBack(groups[at] as Group, plan.departures, input.at),
       departures: budgets.heldBackTo.size === 0 ? plan.departures : plan.departures.map(held),
     };
   });
+}
+
+/** How many departures are due and held, or held by a person. */
+function heldBack(
+  { candidates }: Group,
+  departures: readonly PlannedDeparture[],
+  at: Instant,
+): number {
+  const due = new Set(departures.flatMap((one) => (one.departAt <= at ? [one.node.uid] : [])));
+  return candidates.filter(
+    ({ node, isHeld, isHeldByPerson }) => isHeldByPerson || (isHeld && due.has(node.uid)),
+  ).length;
 }
 
 /** Starts that may still count in a budget, in chronological order. */

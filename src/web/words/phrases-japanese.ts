@@ -21,6 +21,22 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   [/^No departures are planned$/, "予定された出発はありません"],
   [/^The departure is on schedule$/, "出発は予定どおりです"],
   [/^All (\d+) departures are on schedule$/, "全 $1 件の出発は予定どおりです"],
+  [/^The departure is held back$/, "出発は保留されています"],
+  [/^All (\d+) departures are held back$/, "全 $1 件の出発が保留されています"],
+  [/^(\d+) departures? (?:is|are) held back$/, "$1 件の出発が保留されています"],
+  [
+    /^(\d+) of (\d+) departures (?:is|are) on schedule, (\d+) departures? (?:is|are) held back$/,
+    "$2 件中 $1 件の出発は予定どおりで、$3 件は保留されています",
+  ],
+  [/^Dry run: no departures are planned$/, "ドライラン: 予定された出発はありません"],
+  [
+    /^Dry run: (\d+) departures? would be on schedule, and no node leaves$/,
+    "ドライラン: $1 件の出発は予定どおりのはずですが、どのノードも出発しません",
+  ],
+  [
+    /^Dry run: (\d+) of (\d+) departures? would be late, and no node leaves$/,
+    "ドライラン: $2 件中 $1 件の出発が遅れるはずですが、どのノードも出発しません",
+  ],
   [/^(\d+) of (\d+) departures? (?:is|are) late$/, "$2 件中 $1 件の出発が遅れます"],
   [
     /^(\d+) nodes? without an open window before the deadline$/,

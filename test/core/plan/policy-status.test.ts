@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { policyStatuses } from "../../../src/core/plan/plan-status.ts";
@@ -101,5 +102,30 @@ describe("a paused policy", () => {
     const heavy = aPolicy({ name: "heavy", weight: 1, paused: true, nodeSelector: selects("a") });
     const counts = statuses({ policies: [aPolicy(), heavy] }).map((one) => one.matchedNodes);
     expect(counts).toEqual([2, 1]);
+  });
+});
+
+describe("the forecast of a policy", () => {
+  const message = (departures: readonly Departure[], policy: Partial<Policy> = {}) =>
+    statuses({ policies: [aPolicy(policy)], departures })[0]?.conditions.Feasible?.message;
+  const [first, second] = nodes as [NodeFacts, NodeFacts];
+
+  it("does not count a departure as on schedule that a person or a gate holds back", () => {
+    const byPerson = aDeparture(first, { hold: true, departAt: instant(now + hours(1)) });
+    const byGate = aDeparture(second, {
+      departAt: instant(now - hours(1)),
+      status: { phase: "Held", reason: "AlertsFiring" },
+    });
+    expect(message([])).toBe("All 3 departures are on schedule");
+    expect(message([byPerson])).toBe("2 of 3 departures are on schedule, 1 departure is held back");
+    expect(message([byPerson, byGate])).toBe(
+      "1 of 3 departures is on schedule, 2 departures are held back",
+    );
+  });
+
+  it("promises nothing in a dry run", () => {
+    expect(message([], { dryRun: true })).toBe(
+      "Dry run: 3 departures would be on schedule, and no node leaves",
+    );
   });
 });
