@@ -8,6 +8,7 @@ import type {
   BoardChange,
   BoardClock,
   BoardPicture,
+  FleetFacts,
   FleetState,
   Identified,
   ListChange,
@@ -21,7 +22,7 @@ export interface BoardFeedOptions {
   /** Real time, by which the interval between pictures is measured. */
   readonly clock: Clock;
   /** What to show in addition to the fleet itself. */
-  readonly state: () => Omit<FleetState, "days">;
+  readonly state: () => FleetFacts;
   readonly hasReleaser: HasReleaser;
   /** Remembers ended departures for longer than the cluster does; absent: only the cluster does. */
   readonly ended?: EndedDepartures | undefined;

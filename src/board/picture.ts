@@ -4,8 +4,9 @@ import type { NodeFacts } from "../core/cluster/node.ts";
 import { type Departure, isLive, isNoticed, isUnderWay } from "../core/departure/departure.ts";
 import { openHours } from "../core/limits/windows.ts";
 import type { FleetPlan, PlanInput, PolicyPlan } from "../core/plan/fleet-plan.ts";
+import { fleetHeadline } from "../core/plan/headline.ts";
 import { planFleet } from "../core/plan/plan.ts";
-import { explainForecast, isFeasible } from "../core/plan/plan-report.ts";
+import { blockedNodes, policyStanding } from "../core/plan/policy-standing.ts";
 import { type BadPolicy, selectPolicy } from "../core/policy/policy.ts";
 import type { ReleaseAnswer, ReleaseAnswers } from "../core/policy/release-answer.ts";
 import {
@@ -23,9 +24,10 @@ import {
   type BoardPicture,
   type BoardRow,
   type ClosedSpan,
-  type FleetState,
+  type FleetFacts,
   type PolicyCard,
   plannedWaves,
+  unreadLists,
 } from "./stream.ts";
 
 /** The longest span that the timeline can show. */
@@ -34,7 +36,7 @@ const aheadMs = hours(48);
 
 export interface PictureFacts {
   readonly now: Instant;
-  readonly state: Omit<FleetState, "days">;
+  readonly state: FleetFacts;
   readonly releaseAnswers?: ReleaseAnswers | undefined;
   /** The departures of the history; those that have ended since are added to them. */
   readonly ended?: EndedDepartures | undefined;
@@ -52,8 +54,11 @@ export function boardPicture(seen: FleetView, facts: PictureFacts): BoardPicture
     const past = pastDeparture(one);
     if (past !== undefined) ended.add(past);
   }
+  const { operation, ...state } = facts.state;
+  const unread = unreadLists(state.missing);
+  const headline = fleetHeadline({ ...view, plan, operation, unread });
   return {
-    fleet: { ...facts.state, days: ended.days() },
+    fleet: { ...state, days: ended.days(), headline },
     rows: boardRows(view, plan),
     past: ended.newest(),
     policies: policyCards(plan, facts.now),
@@ -62,13 +67,17 @@ export function boardPicture(seen: FleetView, facts: PictureFacts): BoardPicture
 
 function policyCards(plan: FleetPlan, now: Instant): readonly PolicyCard[] {
   return [
-    ...plan.policies.map((one) => policyCard(one, now)),
+    ...plan.policies.map((one) => policyCard(one, { plan, now })),
     ...plan.bad.map(({ policy, nodes }) => badCard(policy, nodes)),
   ];
 }
 
-function policyCard(plan: PolicyPlan, now: Instant): PolicyCard {
-  const { policy, matched, spacing } = plan;
+function policyCard(
+  one: PolicyPlan,
+  { plan, now }: { readonly plan: FleetPlan; readonly now: Instant },
+): PolicyCard {
+  const { policy, matched, spacing } = one;
+  const { reason, explain } = policyStanding(one, blockedNodes(plan, policy.name));
   return {
     ...{ id: policy.name, name: policy.name, matched, problem: null },
     isPaused: policy.paused,
@@ -76,11 +85,11 @@ function policyCard(plan: PolicyPlan, now: Instant): PolicyCard {
     wantedMs: spacing.wantedMs,
     reachedMs: spacing.reachedMs,
     bestMs: spacing.bestMs,
-    isFeasible: isFeasible(plan),
-    forecast: explainForecast(plan),
+    isFeasible: reason === "InTime" || reason === "Paused",
+    forecast: explain,
     freezeUntil: policy.gates.freezeUntil ?? null,
-    shut: shutSpans(plan, now),
-    waves: plannedWaves(plan).spans,
+    shut: shutSpans(one, now),
+    waves: plannedWaves(one).spans,
   };
 }
 

@@ -6,6 +6,7 @@
 import type { Outcome, Phase } from "../core/departure/departure.ts";
 import { amountOf } from "../core/limits/budget.ts";
 import type { PlannedDeparture, PlannedReason, PolicyPlan } from "../core/plan/fleet-plan.ts";
+import type { HeadlineLine, OperationStanding, UnreadList } from "../core/plan/headline.ts";
 import type { Cause } from "../core/policy/action.ts";
 import type { Reason } from "../core/reason/reason.ts";
 import { type Instant, type Millis, plus } from "../core/time/time.ts";
@@ -83,8 +84,16 @@ export interface FleetState {
   readonly missing: readonly string[];
   readonly rights: BoardRights;
   readonly days: readonly OutcomeDay[];
+  /** What a person who looks once has to know first. */
+  readonly headline: readonly HeadlineLine[];
   /** Whether `/api/outcomes` has more of them, from Prometheus. */
   readonly isCounted: boolean;
+}
+
+/** What is known about the cluster and the board itself; the rest of the state is computed. */
+export interface FleetFacts extends Omit<FleetState, "days" | "headline"> {
+  /** Absent if it has not been read yet, or there is nothing to read. */
+  readonly operation?: OperationStanding | undefined;
 }
 
 export type ClusterConnection =
@@ -258,9 +267,23 @@ export function isKnown({ fleet, rows, policies }: BoardPicture): boolean {
   return kind === "Live" || (kind === "Away" && !isEmpty);
 }
 
+const unreadNames: Readonly<Record<string, UnreadList>> = {
+  nodes: "nodes",
+  "departurepolicies.lastcall.dev": "policies",
+  "departures.lastcall.dev": "departures",
+};
+
+/** The lists that may not be read or do not exist: what they would contain is unknown. */
+export function unreadLists(missing: readonly string[]): readonly UnreadList[] {
+  return missing.flatMap((sentence) => {
+    const list = /^Cannot \w+ ([\w.]+): /.exec(sentence)?.[1];
+    return unreadNames[list ?? ""] ?? [];
+  });
+}
+
 /** There are no policies, as opposed to none that may be seen. */
 export function hasNoPolicy({ fleet, policies }: BoardPicture): boolean {
-  return policies.length === 0 && !fleet.missing.some((one) => one.includes("departurepolicies"));
+  return policies.length === 0 && !unreadLists(fleet.missing).includes("policies");
 }
 
 /** The times in the reader's own format. */

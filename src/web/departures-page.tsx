@@ -1,5 +1,6 @@
 import { reasonWords } from "../board/reason-words.ts";
 import { type BoardRow, hasNoPolicy, type PodCounts } from "../board/stream.ts";
+import { Headline } from "./headline.tsx";
 import { useState, type VNode } from "./preact.ts";
 import {
   filteredPast,
@@ -28,6 +29,7 @@ export function DeparturesPage({ view }: { readonly view: PageView }): VNode {
   const empty = (text: string) => (filter === "" ? text : words.noMatch(filter));
   return (
     <div class="departures">
+      <Headline view={view} />
       <Leaving view={view} rows={leavingRows(picture.rows)} />
       <OnHold view={view} rows={heldRows(rows)} />
       <section aria-labelledby="next">
@@ -253,7 +255,14 @@ function StatusText({ view, row }: RowProps): VNode {
   if (row.departAt !== null && isOverdue(row.departAt, view)) {
     return <span class="held">{words.overdue}</span>;
   }
-  return <span class="good">{words.onSchedule}</span>;
+  const card = view.picture.policies.find(({ name }) => name === row.policy);
+  if (card?.isDryRun) return <span class="held">{words.dryRun}</span>;
+  // A plan that cannot be kept as a whole is no schedule.
+  return card?.isFeasible === false ? (
+    <span class="dim">{words.inPlan}</span>
+  ) : (
+    <span class="good">{words.onSchedule}</span>
+  );
 }
 
 /**

@@ -7,7 +7,15 @@ import { type BoardPicture, noRights, withChange } from "../../src/board/stream.
 function pictureOf(rows: ReadonlyMap<string, number>, cluster: string): BoardPicture {
   return {
     fleet: {
-      ...{ cluster, isDemo: false, missing: [], rights: noRights, days: [], isCounted: false },
+      ...{
+        cluster,
+        isDemo: false,
+        missing: [],
+        rights: noRights,
+        days: [],
+        headline: [],
+        isCounted: false,
+      },
       connection: { kind: "Live" },
     },
     rows: [...rows].map(([id, departAt]) => ({ id, departAt }) as never),

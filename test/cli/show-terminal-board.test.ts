@@ -11,7 +11,7 @@ const rowOf = (node: string) => ({ id: node, node, state: "Stays", reason: "NoPo
 const picture: BoardPicture = {
   fleet: {
     ...{ cluster: "prod", isDemo: false, connection: { kind: "Live" }, missing: [] },
-    ...{ rights: noRights, days: [], isCounted: false },
+    ...{ rights: noRights, days: [], headline: [], isCounted: false },
   },
   ...{ rows: [rowOf("n1")], past: [], policies: [] },
 };
@@ -97,7 +97,7 @@ describe("The board on a terminal", () => {
     const shown = world.start();
     world.tell({ kind: "Picture", id: "a.1", clock: told, picture: { ...picture, rows } });
     const first = (): string => /^ (n\d\d) /m.exec(world.last())?.[1] ?? "";
-    const page = 18;
+    const page = 19;
     const steps: readonly (readonly [string, string])[] = [
       ["\u001b[A", "n10"],
       ["\u001b[B", "n11"],

@@ -9,6 +9,7 @@ import {
 } from "../../src/board/stream.ts";
 import { terminalBoard } from "../../src/cli/board/terminal-board.ts";
 import { plainText, widthOf } from "../../src/cli/command-line/terminal.ts";
+import type { HeadlineLine } from "../../src/core/plan/headline.ts";
 import { explain } from "../../src/core/reason/reason.ts";
 import { hours, instant, minus, minutes, plus, seconds } from "../../src/core/time/time.ts";
 
@@ -44,6 +45,17 @@ const policy: PolicyCard = {
   ...{ forecast: "All 3 departures are on schedule", shut: [] },
 };
 
+const line = (
+  subject: HeadlineLine["subject"],
+  text: string,
+  more: Partial<HeadlineLine> = {},
+): HeadlineLine => ({ subject, text, policy: null, tone: "Good", waiting: [], ...more });
+
+const headline: readonly HeadlineLine[] = [
+  line("Policy", "All 3 departures are on schedule", { policy: "spot" }),
+  line("Next", "n1 leaves at 2026-11-20T09:00:00.000Z"),
+];
+
 const past: PastDeparture = {
   ...{ id: "p", name: "p", node: "gone", policy: "spot", cause: "Planned", outcome: "Planned" },
   ...{ reason: null, explain: "gone is drained, and its machine is released.", departAt: null },
@@ -55,7 +67,7 @@ function pictureOf(more: Partial<BoardPicture> = {}, fleet: Partial<BoardPicture
   const picture: BoardPicture = {
     fleet: {
       ...{ cluster: "prod", isDemo: false, connection: { kind: "Live" }, missing: [] },
-      ...{ rights: noRights, days: [], isCounted: false, ...fleet },
+      ...{ rights: noRights, days: [], headline, isCounted: false, ...fleet },
     },
     ...{ rows: [row("n1"), row("n2"), row("n3")], past: [past], policies: [policy], ...more },
   };
@@ -198,12 +210,12 @@ describe("The board in a terminal", () => {
   it("scrolls to the last node and no further, and counts the nodes out of view", () => {
     const picture = pictureOf({ rows: many, past: [] });
     const first = terminalBoard(picture, now, small);
-    expect(first).toMatchObject({ scroll: 0, page: 18 });
-    expect(first.lines.map(plainText).join("\n")).toContain("22 more below");
+    expect(first).toMatchObject({ scroll: 0, page: 17 });
+    expect(first.lines.map(plainText).join("\n")).toContain("23 more below");
     const last = terminalBoard(picture, now, { ...small, scroll: 99 });
-    expect(last.scroll).toBe(22);
+    expect(last.scroll).toBe(23);
     const text = last.lines.map(plainText).join("\n");
-    expect(text).toContain("22 above");
+    expect(text).toContain("23 above");
     expect(text).toContain(" n39 ");
     expect(terminalBoard(picture, now, { ...small, scroll: -5 }).scroll).toBe(0);
   });
@@ -236,25 +248,22 @@ describe("The board in a terminal", () => {
     expect(text).not.toMatch(/\d nodes? of/);
   });
 
-  it.each([
-    ["nothing is missing", [], true],
-    ["they may be listed, but pods may not", ["Cannot list pods: it is forbidden"], true],
-    [
-      "they may not be listed",
-      ["Cannot list departurepolicies.lastcall.dev: it is forbidden"],
-      false,
-    ],
-  ])("says that there is no policy if %s: %j", (_, missing, expected) => {
-    const text = textOf(pictureOf({ policies: [] }, { missing }));
-    expect(text.includes("There is no DeparturePolicy")).toBe(expected);
-  });
-
-  it.each<[Partial<PolicyCard>, string]>([
-    [{ isPaused: true, isDryRun: true }, " spot  paused, dry run  All 3"],
-    [{ freezeUntil: plus(now, hours(2)) }, " spot  frozen for 2h00m  All 3"],
-    [{ shut: [{ startAt: now, endAt: plus(now, hours(1)), why: "Window" }] }, "closed for"],
-    [{ problem: "spec.lifetime.max is no duration" }, " spot  spec.lifetime.max is no duration"],
-  ])("describes a policy with %j: %s", (more, expected) => {
-    expect(textOf(pictureOf({ policies: [{ ...policy, ...more }] }))).toContain(expected);
+  it("shows the headline, with what due departures wait for and short times", () => {
+    const shut = [{ startAt: now, endAt: plus(now, hours(1)), why: "Window" as const }];
+    const waiting = [{ reason: "BudgetSpent" as const, departures: 2 }];
+    const lines = [
+      line("Policy", "2 departures are held back", { policy: "spot", waiting }),
+      line("Next", "n1 leaves at 2026-11-20T09:00:00.000Z"),
+      line("Controller", "No controller leads", { tone: "Bad" }),
+    ];
+    const picture = pictureOf({ policies: [{ ...policy, shut }] }, { headline: lines });
+    const text = textOf(picture, { columns: 120 });
+    expect(text).toContain(
+      " spot        closed for departures; 2 departures are held back; Waits for the budget (2)",
+    );
+    expect(text).toContain(" Next        n1 leaves at 11-20 09:00");
+    const small = textOf(picture, { rows: 16 });
+    expect(small).toContain("No controller leads");
+    expect(small).not.toContain("Next");
   });
 });

@@ -94,6 +94,39 @@ describe("in Japanese", () => {
   it.each([
     ["All 18 departures are on schedule", "全 18 件の出発は予定どおりです"],
     [
+      "There is no DeparturePolicy: no node is planned",
+      "DeparturePolicy がないため、どのノードも計画されません",
+    ],
+    [
+      "It cannot be read, and its 2 nodes stay: spec.x: found y",
+      "読み取れないため、2 台のノードは残ります: spec.x: found y",
+    ],
+    [
+      "The policy is paused: 12 nodes without a departure time",
+      "ポリシーは一時停止中で、12 台のノードに出発時刻がありません",
+    ],
+    [
+      "Frozen until 2026-11-20T09:30:00.000Z; All 3 departures are on schedule",
+      "2026-11-20T09:30:00.000Z まで凍結中、全 3 件の出発は予定どおりです",
+    ],
+    ["n1 leaves at 2026-11-20T09:30:00.000Z", "n1 は 2026-11-20T09:30:00.000Z に出発します"],
+    ["No departure is ahead", "予定された出発はありません"],
+    ["The departures cannot be read", "出発を読み取れません"],
+    [
+      "2 nodes are leaving now (n1, n2), 1 of them on a notice",
+      "2 台が出発中です（n1, n2）、うち 1 台は通知による",
+    ],
+    [
+      "1 node is on hold (n1), the longest since 2026-11-20T09:30:00.000Z",
+      "1 台が保留中です（n1）、最長は 2026-11-20T09:30:00.000Z から",
+    ],
+    ["lastcall-1 leads", "lastcall-1 がリーダーです"],
+    [
+      "11 of 12 are ready: a notice may be missed",
+      "12 台中 11 台が準備完了です。通知を逃すおそれがあります",
+    ],
+    ["Whether agents are ready may not be read", "エージェントの状態を読み取る権限がありません"],
+    [
       "16 of 18 departures are on schedule, 2 departures are held back",
       "18 件中 16 件の出発は予定どおりで、2 件は保留されています",
     ],

@@ -17,7 +17,7 @@ import {
   type KeptHistory,
   readHistory,
 } from "../../board/outcome/ended-departures.ts";
-import type { FleetState } from "../../board/stream.ts";
+import type { FleetFacts } from "../../board/stream.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet } from "../../contracts/cluster.ts";
 import type {
@@ -51,7 +51,7 @@ export interface BoardServerOptions {
   readonly rate: () => number;
   /** How a command copied from the board reaches the same cluster. */
   readonly place: CommandPlace;
-  readonly state: () => Omit<FleetState, "days">;
+  readonly state: () => FleetFacts;
   readonly rng: Rng;
   readonly io: Pick<CommandIo, "clock" | "files">;
   readonly ended?: EndedDepartures | undefined;

@@ -3,12 +3,10 @@ import { reasonWords } from "../../board/reason-words.ts";
 import {
   type BoardPicture,
   type BoardRow,
-  hasNoPolicy,
   heldByText,
   isHeldForGood,
   isKnown,
   type PastDeparture,
-  type PolicyCard,
   type RowHold,
   withChange,
 } from "../../board/stream.ts";
@@ -27,6 +25,7 @@ import {
   type Tone,
   wrapped,
 } from "../command-line/terminal.ts";
+import { dayAndTime, headlineLines } from "./terminal-headline.ts";
 
 export interface TerminalLook {
   readonly columns: number;
@@ -43,8 +42,8 @@ export interface TerminalBoard {
   readonly page: number;
 }
 
-/** How many problems, policies and past departures are listed; the rest are counted. */
-const [mostMissing, mostPolicies, mostPast] = [3, 3, 6];
+/** How many problems and past departures are listed; the rest are counted. */
+const [mostMissing, mostPast] = [3, 6];
 /** Nodes have at least this many lines before past departures get any. */
 const fewestNodes = 5;
 
@@ -59,7 +58,7 @@ export function terminalBoard(
   const head = [
     ...headLines(picture, now),
     ...troubleLines(picture, { now, columns }),
-    ...(isShown ? policyLines(picture, now) : []),
+    ...(isShown ? headlineLines(picture, { now, ...look }) : []),
     [],
   ];
   const foot = rows >= 8 ? [keyLine()] : [];
@@ -103,37 +102,6 @@ function troubleLines(
       .slice(0, 2)
       .map((line) => [cell(` ${line}`, tone)]),
   );
-}
-
-function policyLines(picture: BoardPicture, now: Instant): readonly StyledLine[] {
-  const { policies } = picture;
-  if (hasNoPolicy(picture)) return [[cell(" There is no DeparturePolicy", "dim")]];
-  const rest = policies.length - mostPolicies;
-  return [
-    ...policies.slice(0, mostPolicies).map((card) => policyLine(card, now)),
-    ...(rest > 0 ? [[cell(` and ${rest} more policies`, "dim")]] : []),
-  ];
-}
-
-function policyLine(card: PolicyCard, now: Instant): StyledLine {
-  const { name, problem, isPaused, isDryRun, freezeUntil, forecast, isFeasible } = card;
-  if (problem !== null) return [cell(` ${name}  `, "strong"), cell(problem, "bad")];
-  const frozen = freezeUntil !== null && freezeUntil > now;
-  const marks = [
-    ...(isPaused ? ["paused"] : []),
-    ...(isDryRun ? ["dry run"] : []),
-    ...(frozen ? [`frozen for ${spanText(between(now, freezeUntil))}`] : []),
-    ...(isShut(card, now) ? ["closed for departures"] : []),
-  ];
-  return [
-    cell(` ${name}  `, "strong"),
-    ...(marks.length === 0 ? [] : [cell(`${marks.join(", ")}  `, "warn")]),
-    cell(forecast, isFeasible ? "plain" : "bad"),
-  ];
-}
-
-function isShut({ shut }: PolicyCard, now: Instant): boolean {
-  return shut.some(({ startAt, endAt, why }) => why === "Window" && startAt <= now && now < endAt);
 }
 
 interface Table {
@@ -279,11 +247,6 @@ function pastLines(past: readonly PastDeparture[], space: number): readonly Styl
       cell(explain.startsWith(node) ? explain : `${node}: ${explain}`),
     ]),
   ];
-}
-
-/** `11-20 05:55`. */
-function dayAndTime(at: Instant): string {
-  return formatInstant(at).slice(5, 16).replace("T", " ");
 }
 
 const keyHelp: readonly (readonly [key: string, does: string])[] = [

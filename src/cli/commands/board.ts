@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { BoardFeed } from "../../board/board-feed.ts";
 import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
-import type { BoardRights, FleetState } from "../../board/stream.ts";
+import type { BoardRights, FleetFacts } from "../../board/stream.ts";
 import { readClusterPolicy } from "../../config/policy/parse-policy-object.ts";
 import type { Fleet } from "../../contracts/cluster.ts";
 import type { PageText } from "../../contracts/http-route.ts";
@@ -21,6 +21,7 @@ import {
 } from "../board/start-board.ts";
 import { showTerminalBoard } from "../board/terminal-board.ts";
 import { ClusterClock, connect } from "../cluster/connect.ts";
+import { OperationWatch } from "../cluster/operation-watch.ts";
 import type { CommandInput, CommandIo, CommandRun } from "../command-line/command.ts";
 import { hasReleaser } from "./plan.ts";
 
@@ -35,7 +36,8 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   const { prometheus: url } = options;
   const counted =
     url === undefined ? undefined : new PrometheusOutcomes({ url, fetch: io.fetch, clock });
-  const { api, access, close } = await connect({ ...options, probesConnections: true }, io);
+  const connected = await connect({ ...options, probesConnections: true }, io);
+  const { api, access, close } = connected;
   let shown: ShownBoard | undefined;
   const refresh = () => shown?.refresh();
   const seen = new PermittedApi({ api, clock, onMissing: refresh });
@@ -48,7 +50,9 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
     readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
     onError: (error) => connection.onError(error),
   });
-  const state = (): Omit<FleetState, "days"> => {
+  const namespace = options.namespace ?? connected.namespace;
+  const operation = new OperationWatch({ api, namespace, clock: clusterClock, onChange: refresh });
+  const state = (): FleetFacts => {
     const known = rights.known();
     return {
       cluster: access.context ?? new URL(access.server).host,
@@ -57,6 +61,7 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
       missing: [...seen.missing(), ...known.missing],
       rights: seen.isMissing(departuresPath) ? withoutDepartures(known.rights) : known.rights,
       isCounted: counted !== undefined,
+      operation: operation.known(),
     };
   };
   // The terminal board has neither acts nor drain plans.
@@ -93,6 +98,7 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
       fleet.run(signal),
       connection.run(fleet, onLive, signal),
       clusterClock.run(refresh, signal),
+      operation.run(signal),
     ]).then(() => 130);
     return await Promise.race([watching, shown.running.then((code) => code ?? watching)]);
   } finally {
@@ -149,7 +155,7 @@ async function serve(options: BoardServerOptions): Promise<ShownBoard> {
 
 interface TerminalOptions {
   readonly fleet: Fleet;
-  readonly state: () => Omit<FleetState, "days">;
+  readonly state: () => FleetFacts;
   readonly ended: EndedDepartures | undefined;
   readonly io: CommandIo;
   readonly signal: AbortSignal;

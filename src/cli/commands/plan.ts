@@ -1,5 +1,7 @@
+import { reasonWords } from "../../board/reason-words.ts";
 import { isKnownProviderId } from "../../core/cluster/node.ts";
 import type { FleetPlan } from "../../core/plan/fleet-plan.ts";
+import { fleetHeadline, type HeadlineLine } from "../../core/plan/headline.ts";
 import { planFleet } from "../../core/plan/plan.ts";
 import {
   type DepartureReport,
@@ -22,7 +24,9 @@ import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
  * Shows which nodes leave, when and why. With `--strict`, the exit code of an infeasible plan is 3.
  */
 export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
-  const fleet = await readFleet(options, {}, io);
+  const { output } = options;
+  const isTable = output === "table" || output === "wide";
+  const fleet = await readFleet(options, { operation: isTable }, io);
   const at = options.at ?? fleet.readAt;
   const hints = options.at === undefined ? ageHint(fleet) : [];
   const releaseAnswers = answersByName(fleet.nodes, hasReleaser);
@@ -30,9 +34,8 @@ export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
   if (!options.quiet)
     for (const warning of [...hints, ...warningsOf(plan, fleet)]) io.err(`lastcall: ${warning}\n`);
   const report = planReport(plan);
-  const { output } = options;
-  if (output === "table" || output === "wide")
-    io.out(tableOf(report, { at, isWide: output === "wide" }));
+  const headline = fleetHeadline({ ...fleet, plan });
+  if (isTable) io.out(tableOf(report, { headline, at, isWide: output === "wide" }));
   else await printData(report, output, io);
   const infeasible = report.policies.some((policy) => !policy.forecast.feasible);
   // Nodes of a policy that cannot be read do not leave at all.
@@ -77,14 +80,15 @@ function warningsOf(
 }
 
 interface TableStyle {
+  readonly headline: readonly HeadlineLine[];
   readonly at: Instant;
   /** Whether to show the exact instants next to the relative ones. */
   readonly isWide: boolean;
 }
 
-function tableOf(report: PlanReport, { at, isWide }: TableStyle): string {
+function tableOf(report: PlanReport, { headline, at, isWide }: TableStyle): string {
   const seen = (text: string): string => relativeTime(parseInstant(text) ?? at, at);
-  const policies = report.policies.map((policy) => {
+  const policies = report.policies.flatMap((policy) => {
     const heads = ["NODE", "ZONE", "DEPARTS", "DEADLINE", "WINDOW", "REASON"];
     if (isWide) heads.push("DEPARTS AT", "DEADLINE AT");
     const rows = policy.departures.map((one) => [
@@ -98,12 +102,28 @@ function tableOf(report: PlanReport, { at, isWide }: TableStyle): string {
       ],
       ...(isWide ? [one.departAt, one.deadlineAt] : []),
     ]);
-    const title = `Policy ${policy.name}: ${counted(policy.matched, "node")}. ${policy.forecast.explain}${movedText(policy)}.\n`;
-    return rows.length === 0 ? title : title + formatTable(heads, rows);
+    if (rows.length === 0) return [];
+    const title = report.policies.length === 1 ? "" : `Policy ${policy.name}:\n`;
+    return [title + formatTable(heads, rows)];
   });
   const left = report.notPlanned.map((one) => [one.node, one.reason, one.explain]);
   const rest = left.length === 0 ? [] : [formatTable(["NOT PLANNED", "REASON", "WHY"], left)];
-  return [...policies, ...rest].join("\n");
+  return [headlineText(report, headline), ...policies, ...rest].join("\n");
+}
+
+/** The same lines as on the board. */
+function headlineText({ policies }: PlanReport, headline: readonly HeadlineLine[]): string {
+  const lines = headline.map(({ subject, policy, text, waiting }) => {
+    const of = policies.find(({ name }) => name === policy);
+    const nodes = of === undefined ? "" : `${counted(of.matched, "node")}. `;
+    const moved = of === undefined ? "" : movedText(of);
+    const held = waiting.map(
+      ({ reason, departures }) => `; ${reasonWords[reason]?.en ?? reason} (${departures})`,
+    );
+    const about = policy === null ? subject : `${subject} ${policy}`;
+    return `${about}: ${nodes}${text}${held.join("")}${moved}.\n`;
+  });
+  return lines.join("");
 }
 
 /** A departure that is due has not started: nodes that are leaving have no row. */

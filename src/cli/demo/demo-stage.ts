@@ -1,5 +1,5 @@
 import type { DemoKey, DemoPicture, Moment } from "../../board/demo-picture.ts";
-import type { BoardRights, FleetState } from "../../board/stream.ts";
+import type { BoardRights, FleetFacts } from "../../board/stream.ts";
 import type { OptionsOf } from "../../config/options/options.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { PageAnswer, PageRoutes, PageText } from "../../contracts/http-route.ts";
@@ -195,7 +195,7 @@ interface DemoBoardInput {
 
 async function serve(input: DemoBoardInput): Promise<ServedBoard> {
   const { demo, director, clock, options, io, kubeconfig } = input;
-  const state = (): Omit<FleetState, "days"> => ({
+  const state = (): FleetFacts => ({
     cluster: "demo",
     isDemo: true,
     connection: { kind: "Live" },

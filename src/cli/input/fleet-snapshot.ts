@@ -5,11 +5,13 @@ import type { BudgetFacts, PodFacts } from "../../core/cluster/pod.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import { fieldsOf, listOf, nameOf, textOf, valueAt } from "../../core/json/json-field.ts";
 import { cronProblem } from "../../core/limits/windows.ts";
+import type { OperationStanding } from "../../core/plan/headline.ts";
 import type { BadPolicy, Policy } from "../../core/policy/policy.ts";
 import { isReleaseReason, type ReleaseStanding } from "../../core/policy/release-answer.ts";
 import { type Instant, later, parseInstant } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { ClusterClock, connect } from "../cluster/connect.ts";
+import { readOperation } from "../cluster/operation-watch.ts";
 import type { CommandIo } from "../command-line/command.ts";
 import {
   checkObject,
@@ -25,6 +27,8 @@ export interface FleetSnapshot {
   readonly readAt: Instant;
   /** For files: the latest kubelet report in them; undefined if there is none. */
   readonly recordedAt?: Instant | undefined;
+  /** Whether anybody acts on the plan; undefined from files, or if nobody asked. */
+  readonly operation?: OperationStanding | undefined;
   readonly nodes: readonly NodeFacts[];
   readonly pods: readonly PodFacts[];
   readonly budgets: readonly BudgetFacts[];
@@ -47,12 +51,15 @@ export interface SnapshotSource {
   readonly filename: readonly string[];
   readonly kubeconfig?: string | undefined;
   readonly context?: string | undefined;
+  readonly namespace?: string | undefined;
 }
 
 /** What a command needs besides nodes, policies and departures. */
 export interface SnapshotNeeds {
   /** Only the pods of this node. Default: no pods and no budgets. */
   readonly podsOfNode?: string | undefined;
+  /** Whether to read who leads and whether the agents are ready. */
+  readonly operation?: boolean | undefined;
   /** An existing connection, which stays open. Default: one is created for this snapshot. */
   readonly api?: KubeApi | undefined;
 }
@@ -77,7 +84,8 @@ export async function readFleet(
 
 async function readFiles(from: readonly string[], io: CommandIo) {
   const objects = distinct(await readChecked(from, io));
-  return { objects, readAt: io.clock.now(), recordedAt: newestReport(objects) };
+  const recordedAt = newestReport(objects);
+  return { objects, readAt: io.clock.now(), recordedAt, operation: undefined };
 }
 
 /** A kubelet reports the conditions of its node at least every five minutes. */
@@ -128,15 +136,19 @@ function distinct(objects: readonly KubeObject[]): readonly KubeObject[] {
   return [...found.values()];
 }
 
+interface ReadCluster extends Pick<FleetSnapshot, "readAt" | "operation"> {
+  readonly objects: readonly KubeObject[];
+}
+
 async function readCluster(
   source: SnapshotSource,
   needs: SnapshotNeeds & { readonly policies: boolean },
   io: CommandIo,
-): Promise<{ readonly objects: readonly KubeObject[]; readonly readAt: Instant }> {
+): Promise<ReadCluster> {
   const { listAll } = await import("../../kube/watch/collection.ts");
   const paths = await import("../../kube/object/api-call.ts");
-  const { api, close } = needs.api
-    ? { api: needs.api, close: () => {} }
+  const { api, close, namespace } = needs.api
+    ? { api: needs.api, close: () => {}, namespace: "lastcall" }
     : await connect({ ...source, signal: io.signal }, io);
   const node = needs.podsOfNode;
   const kinds = [
@@ -177,7 +189,11 @@ async function readCluster(
     });
     const clock = new ClusterClock(api, io.clock);
     const [read] = await Promise.all([Promise.all(lists), clock.find(io.signal)]);
-    return { objects: read.flat(), readAt: clock.now() };
+    const readAt = clock.now();
+    const operation = needs.operation
+      ? await readOperation({ api, namespace: source.namespace ?? namespace }, { at: readAt })
+      : undefined;
+    return { objects: read.flat(), readAt, operation: operation?.operation };
   } finally {
     close();
   }
@@ -185,7 +201,7 @@ async function readCluster(
 
 async function translateAll(
   objects: readonly KubeObject[],
-): Promise<Omit<FleetSnapshot, "readAt" | "recordedAt">> {
+): Promise<Omit<FleetSnapshot, "readAt" | "recordedAt" | "operation">> {
   const { translateNode } = await import("../../kube/object/translate-node.ts");
   const { translatePod } = await import("../../kube/object/translate-pod.ts");
   const { translateBudget } = await import("../../kube/object/translate-pod.ts");

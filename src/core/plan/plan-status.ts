@@ -13,7 +13,8 @@ import {
   plus,
 } from "../time/time.ts";
 import type { FleetPlan, NotPlanned, PolicyPlan } from "./fleet-plan.ts";
-import { explainForecast, type WaveReport, waveReport } from "./plan-report.ts";
+import { type WaveReport, waveReport } from "./plan-report.ts";
+import { blockedNodes, nodeCount, policyStanding } from "./policy-standing.ts";
 
 /** The status that the controller reports for one policy. */
 export interface PolicyStatus {
@@ -66,13 +67,10 @@ export function policyStatuses(
 ): readonly PolicyStatus[] {
   const byPolicy = Map.groupBy(departures, (one) => one.policy ?? "");
   const countsOf = (name: string) => countsFrom(byPolicy.get(name) ?? [], plan.at);
-  const blockedBy = Map.groupBy(plan.notPlanned, (one) =>
-    one.blockedBy === undefined ? null : one.policy,
-  );
   return [
     ...plan.policies.map((one) => {
       const { name } = one.policy;
-      return statusOf(one, { counts: countsOf(name), blocked: blockedBy.get(name) ?? [] });
+      return statusOf(one, { counts: countsOf(name), blocked: blockedNodes(plan, name) });
     }),
     ...plan.bad.map((one) => badStatusOf(one, countsOf(one.policy.name))),
   ];
@@ -147,23 +145,9 @@ const ready: PolicyCondition = {
  * back.
  */
 function feasibleCondition(plan: PolicyPlan, blocked: readonly NotPlanned[]): PolicyCondition {
-  const { policy, matched, forecast, release } = plan;
-  const type = "Feasible";
-  if (policy.paused) {
-    const message = `The policy is paused: ${nodeCount(matched)} without a departure time`;
-    return { type, status: "Unknown", reason: "Paused", message };
-  }
-  const [first] = blocked;
-  if (first !== undefined) {
-    const message = `${nodeCount(blocked.length)} held back, because a policy that might own them cannot be read: ${first.detail}. ${explainForecast(plan)}`;
-    return { type, status: "False", reason: "PolicyInvalid", message };
-  }
-  if (release !== undefined) {
-    return { type, status: "False", reason: release.reason, message: explainForecast(plan) };
-  }
-  const { feasible } = forecast;
-  const [status, reason] = feasible ? (["True", "InTime"] as const) : (["False", "Late"] as const);
-  return { type, status, reason, message: explainForecast(plan) };
+  const { reason, explain: message } = policyStanding(plan, blocked);
+  const status = reason === "Paused" ? "Unknown" : reason === "InTime" ? "True" : "False";
+  return { type: "Feasible", status, reason, message };
 }
 
 function badStatusOf(
@@ -183,10 +167,6 @@ function badStatusOf(
       { type: "Feasible", status: "False", reason: "PolicyInvalid", message: explain },
     ],
   };
-}
-
-function nodeCount(count: number): string {
-  return `${count} ${count === 1 ? "node" : "nodes"}`;
 }
 
 function waveCondition(waves: WaveStanding): PolicyCondition {

@@ -5,6 +5,15 @@ const pods = (count: number): string => `${count} ${count === 1 ? "pod" : "pods"
 
 export const english: Words = {
   board: "Departures board",
+  headline: "At a glance",
+  headlineSubjects: {
+    Policy: "Policy",
+    Next: "Next",
+    Leaving: "Leaving",
+    Held: "On hold",
+    Controller: "Controller",
+    Agents: "Agents",
+  },
   departures: "Departures",
   timeline: "Timeline",
   outcomes: "Outcomes",
@@ -31,6 +40,7 @@ export const english: Words = {
   nobodyDeparted: "Nothing has departed in the last three days.",
   noMatch: (filter) => `No node matches “${filter}”.`,
   onSchedule: "On schedule",
+  inPlan: "In the plan",
   overdue: "Due, but not started",
   held: "Held",
   onHold: "On hold",

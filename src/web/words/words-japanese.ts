@@ -2,6 +2,15 @@ import type { Words } from "./words.ts";
 
 export const japanese: Words = {
   board: "発車案内",
+  headline: "概況",
+  headlineSubjects: {
+    Policy: "ポリシー",
+    Next: "次",
+    Leaving: "出発中",
+    Held: "保留",
+    Controller: "コントローラー",
+    Agents: "エージェント",
+  },
   departures: "出発",
   timeline: "時間軸",
   outcomes: "結果",
@@ -28,6 +37,7 @@ export const japanese: Words = {
   nobodyDeparted: "過去三日間に出発したノードはありません。",
   noMatch: (filter) => `「${filter}」に一致するノードはありません。`,
   onSchedule: "定刻",
+  inPlan: "計画に入っています",
   overdue: "時刻を過ぎても未開始",
   held: "待機中",
   onHold: "保留",

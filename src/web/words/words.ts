@@ -1,11 +1,14 @@
 /** The texts of the page in each language; the types ensure that every language has all of them. */
 import type { ActionState, Outcome, Phase } from "../../core/departure/departure.ts";
+import type { HeadlineSubject } from "../../core/plan/headline.ts";
 import type { Cause } from "../../core/policy/action.ts";
 
 export type Language = "en" | "ja";
 
 export interface Words {
   readonly board: string;
+  readonly headline: string;
+  readonly headlineSubjects: Readonly<Record<HeadlineSubject, string>>;
   readonly departures: string;
   readonly timeline: string;
   readonly outcomes: string;
@@ -31,6 +34,8 @@ export interface Words {
   readonly nobodyDeparted: string;
   readonly noMatch: (filter: string) => string;
   readonly onSchedule: string;
+  /** It has its place in a plan that cannot be kept as a whole, or that is a dry run. */
+  readonly inPlan: string;
   readonly overdue: string;
   readonly held: string;
   readonly onHold: string;

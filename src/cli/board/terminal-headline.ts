@@ -1,0 +1,70 @@
+import { reasonWords } from "../../board/reason-words.ts";
+import type { BoardPicture, PolicyCard } from "../../board/stream.ts";
+import type { HeadlineTone } from "../../core/plan/headline.ts";
+import { formatInstant, type Instant, parseInstant } from "../../core/time/time.ts";
+import { cell, type StyledLine, type Tone } from "../command-line/terminal.ts";
+
+/** How many policies are listed; the rest are counted. */
+const mostPolicies = 3;
+/** With fewer rows, the nodes matter more than what is as it should be. */
+const rowsForAll = 20;
+
+interface HeadlineLook {
+  readonly now: Instant;
+  readonly columns: number;
+  readonly rows: number;
+}
+
+const tones: Readonly<Record<HeadlineTone, Tone>> = { Good: "plain", Note: "warn", Bad: "bad" };
+
+/** What a person who looks once has to know, as on the page. */
+export function headlineLines(
+  { fleet, policies }: BoardPicture,
+  { now, columns, rows }: HeadlineLook,
+): readonly StyledLine[] {
+  const about = fleet.headline.filter(({ policy }) => policy !== null);
+  const rest = about.length - mostPolicies;
+  const shown = [
+    ...about.slice(0, mostPolicies),
+    ...fleet.headline.filter(
+      ({ policy, tone }) => policy === null && (tone !== "Good" || rows >= rowsForAll),
+    ),
+  ];
+  const names = shown.map(({ subject, policy }) => policy ?? subject);
+  const width = Math.min(Math.max(...names.map((name) => name.length)), Math.floor(columns / 4));
+  const lines = shown.map((one): StyledLine => {
+    const card = policies.find(({ name }) => name === one.policy);
+    const isClosed = card !== undefined && isShut(card, now);
+    const waiting = one.waiting.map(
+      ({ reason, departures }) => `${reasonWords[reason]?.en ?? reason} (${departures})`,
+    );
+    const text = [isClosed ? "closed for departures" : "", one.text, ...waiting];
+    return [
+      cell(` ${fitted(one.policy ?? one.subject, width)}  `, "strong"),
+      cell(withShortTimes(text.filter(Boolean).join("; ")), tones[one.tone]),
+    ];
+  });
+  const more = rest > 0 ? [[cell(` and ${rest} more policies`, "dim")]] : [];
+  return [...lines.slice(0, mostPolicies), ...more, ...lines.slice(mostPolicies)];
+}
+
+function fitted(text: string, width: number): string {
+  return text.length > width ? `${text.slice(0, width - 1)}…` : text.padEnd(width);
+}
+
+/** The core writes instants to the millisecond. */
+function withShortTimes(text: string): string {
+  return text.replaceAll(/\d{4}-\d{2}-\d{2}T\S+?Z/g, (written) => {
+    const at = parseInstant(written);
+    return at === undefined ? written : dayAndTime(at);
+  });
+}
+
+function isShut({ shut }: PolicyCard, now: Instant): boolean {
+  return shut.some(({ startAt, endAt, why }) => why === "Window" && startAt <= now && now < endAt);
+}
+
+/** `11-20 05:55`. */
+export function dayAndTime(at: Instant): string {
+  return formatInstant(at).slice(5, 16).replace("T", " ");
+}

@@ -1,0 +1,144 @@
+import { explainWaves } from "../limits/budget.ts";
+import type { ReleaseStanding } from "../policy/release-answer.ts";
+import { formatDuration, formatInstant, type Instant, seconds } from "../time/time.ts";
+import type { Forecast, PolicyPlan, TightBudget } from "./fleet-plan.ts";
+
+/**
+ * Explains in one sentence whether the plan of a policy can be kept, and if not, what would help.
+ */
+export function explainForecast({
+  policy,
+  spacing,
+  forecast,
+  release,
+  waves,
+  departures,
+  held,
+}: PolicyPlan): string {
+  const parts = [...lateParts(forecast), ...budgetParts(forecast)];
+  if (held > 0 && !forecast.feasible) parts.unshift(heldText(held));
+  const { reachedMs, wantedMs } = spacing;
+  if (reachedMs !== null && wantedMs !== null && reachedMs < wantedMs) {
+    const gaps = `${formatDuration(reachedMs)} instead of ${formatDuration(wantedMs)}`;
+    parts.push(`departures are at least ${gaps} apart, because there is no time for more`);
+  }
+  const { freezeUntil } = policy.gates;
+  if (freezeUntil !== undefined) parts.push(...freezeParts(departures, freezeUntil));
+  if (waves !== undefined && waves.state !== "Passed") parts.push(explainWaves(waves));
+  const verdict = policy.dryRun
+    ? explainDryRun(forecast, departures.length)
+    : explainVerdict(forecast, { planned: departures.length, held });
+  if (release === undefined) return [verdict, ...parts].join("; ");
+  const late = forecast.feasible ? [] : [verdict];
+  return [explainRelease(release, departures.length), ...late, ...parts].join("; ");
+}
+
+/** A deadline overrides a freeze; departures that were overdue from the start wait for its end. */
+function freezeParts(departures: PolicyPlan["departures"], freezeUntil: Instant): string[] {
+  const due = departures.filter(({ departAt }) => departAt < freezeUntil);
+  const forced = due.filter(
+    ({ deadlineAt, reason }) => reason !== "Overdue" && deadlineAt < freezeUntil,
+  );
+  const freeze = `the freeze until ${formatInstant(freezeUntil)}`;
+  const parts: string[] = [];
+  const waiting = due.length - forced.length;
+  if (waiting > 0) parts.push(`${freeze} holds back ${count(waiting, "departure")}`);
+  if (forced.length > 0) {
+    const which = firstNames(forced.map(({ node }) => node.name));
+    const whose = `${count(forced.length, "departure")} (${which})`;
+    const then = forced.length === 1 ? "leaves at its deadline" : "leave at their deadlines";
+    parts.push(`${freeze} ends after the deadlines of ${whose}, which ${then}`);
+  }
+  return parts;
+}
+
+/** Departures that are held back are not on schedule, even if they can still leave in time. */
+function explainVerdict(
+  { feasible, late }: Forecast,
+  { planned, held }: { readonly planned: number; readonly held: number },
+): string {
+  const all = count(planned, "departure");
+  if (!feasible) return `${late.length} of ${all} ${late.length === 1 ? "is" : "are"} late`;
+  if (planned === 0) return "No departures are planned";
+  if (held === planned)
+    return planned === 1 ? "The departure is held back" : `All ${heldText(held)}`;
+  if (held > 0)
+    return `${planned - held} of ${all} ${isOrAre(planned - held)} on schedule, ${heldText(held)}`;
+  return planned === 1
+    ? "The departure is on schedule"
+    : `All ${planned} departures are on schedule`;
+}
+
+/** A dry run makes no promise about its instants. */
+function explainDryRun({ feasible, late }: Forecast, planned: number): string {
+  if (planned === 0) return "Dry run: no departures are planned";
+  const all = count(planned, "departure");
+  return feasible
+    ? `Dry run: ${all} would be on schedule, and no node leaves`
+    : `Dry run: ${late.length} of ${all} would be late, and no node leaves`;
+}
+
+function heldText(held: number): string {
+  return `${count(held, "departure")} ${isOrAre(held)} held back`;
+}
+
+function isOrAre(number: number): string {
+  return number === 1 ? "is" : "are";
+}
+
+/** How many nodes with the same problem are named. */
+const namedNodes = 3;
+
+/**
+ * Explains which departures of a policy cannot start, as a part of a sentence.
+ */
+export function explainRelease({ nodes, detail }: ReleaseStanding, planned: number): string {
+  if (nodes.length === 0) return `the controller found: ${detail}`;
+  if (nodes.length === planned) {
+    const which = planned === 1 ? "The only departure cannot" : `None of ${planned} departures can`;
+    return `${which} start: ${detail}`;
+  }
+  const which = firstNames(nodes);
+  return `${nodes.length} of ${count(planned, "departure")} cannot start (${which}): ${detail}`;
+}
+
+function firstNames(nodes: readonly string[]): string {
+  const named = nodes.slice(0, namedNodes);
+  const more = nodes.length - named.length;
+  return `${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+function lateParts(forecast: Forecast): string[] {
+  const { shut, helpless, missed, overdue, expiring, widenBySeconds } = forecast;
+  const parts: string[] = [];
+  if (shut > 0) parts.push(`${count(shut, "node")} without an open window before the deadline`);
+  if (widenBySeconds > 0) {
+    const by = formatDuration(seconds(widenBySeconds));
+    parts.push(`every Allow window would have to end ${by} later`);
+  }
+  if (helpless > 0) parts.push(`longer windows would not help ${helpless} of them`);
+  if (missed > 0)
+    parts.push(`${count(missed, "node")} that missed their time leave past the deadline`);
+  if (overdue > 0)
+    parts.push(`${count(overdue, "node")} already past the deadline, leaving one by one`);
+  if (expiring > 0)
+    parts.push(`lifetime.max ends first for ${expiring} of them, unless they depart by request`);
+  return parts;
+}
+
+function budgetParts({ heldBack, heldPastDeadline, tight }: Forecast): string[] {
+  if (heldBack + heldPastDeadline === 0) return [];
+  const past = heldPastDeadline > 0 ? `, ${heldPastDeadline} of them past the deadline` : "";
+  const isWave = ({ needed }: TightBudget) => needed === undefined;
+  const who = !tight.some(isWave) ? "budgets" : tight.every(isWave) ? "waves" : "budgets and waves";
+  const cures = tight.map(({ budget, needed }) =>
+    needed === undefined ? budget : `${budget}; ${needed} would hold none back`,
+  );
+  return [
+    `${who} hold back ${count(Math.max(heldBack, heldPastDeadline), "departure")}${past}: ${cures.join(", ")}`,
+  ];
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? "" : "s"}`;
+}

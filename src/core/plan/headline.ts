@@ -1,0 +1,251 @@
+import { holdOf, type NodeFacts } from "../cluster/node.ts";
+import { type Departure, isLive, isNoticed, isUnderWay } from "../departure/departure.ts";
+import type { Reason } from "../reason/reason.ts";
+import { earliest, formatInstant, type Instant } from "../time/time.ts";
+import type { FleetPlan, NotPlanned, PolicyPlan } from "./fleet-plan.ts";
+import { blockedNodes, nodeCount, policyStanding } from "./policy-standing.ts";
+
+/** `Bad`: a person has to look. `Note`: not as usual, but as somebody wanted it. */
+export type HeadlineTone = "Good" | "Note" | "Bad";
+
+export type HeadlineSubject = "Policy" | "Next" | "Leaving" | "Held" | "Controller" | "Agents";
+
+/** One sentence of the headline, without the period. */
+export interface HeadlineLine {
+  readonly subject: HeadlineSubject;
+  /** The policy, if it is about one. */
+  readonly policy: string | null;
+  readonly tone: HeadlineTone;
+  readonly text: string;
+  /** Why due departures of the policy do not start, the most frequent reason first. */
+  readonly waiting: readonly WaitingCount[];
+}
+
+export interface WaitingCount {
+  readonly reason: Reason;
+  readonly departures: number;
+}
+
+/** Whether anybody acts on the plan, as far as the caller may read it. */
+export interface OperationStanding {
+  readonly controller: ControllerStanding;
+  readonly agents: AgentStanding;
+}
+
+export type ControllerStanding =
+  /** `holder`: as in its Lease. */
+  | { readonly kind: "Leads"; readonly holder: string }
+  /** The Lease has expired: the controller that held it has stopped or cannot write. */
+  | { readonly kind: "Expired"; readonly holder: string; readonly renewedAt: Instant | null }
+  /** Nobody holds a Lease. */
+  | { readonly kind: "None" }
+  | { readonly kind: "Unreadable" };
+
+export type AgentStanding =
+  | { readonly kind: "Found"; readonly ready: number; readonly wanted: number }
+  | { readonly kind: "None" }
+  | { readonly kind: "Unreadable" };
+
+export interface HeadlineFacts {
+  readonly plan: FleetPlan;
+  readonly nodes: readonly NodeFacts[];
+  readonly departures: readonly Departure[];
+  /** Absent if nobody has asked, as for a plan from files. */
+  readonly operation?: OperationStanding | undefined;
+  /** What the caller may not list: it is unknown, not absent. */
+  readonly unread?: readonly UnreadList[] | undefined;
+}
+
+export type UnreadList = "nodes" | "policies" | "departures";
+
+/**
+ * What a person who looks once has to know first: a line for each policy, the next departure, who
+ * is leaving, what is held, and whether anybody acts.
+ */
+export function fleetHeadline(facts: HeadlineFacts): readonly HeadlineLine[] {
+  const { operation } = facts;
+  return [
+    ...policyLines(facts),
+    ...nextLine(facts),
+    ...leavingLine(facts),
+    ...heldLine(facts),
+    ...(operation === undefined ? [] : [controllerLine(operation), agentLine(operation)]),
+  ];
+}
+
+function line(
+  subject: HeadlineSubject,
+  tone: HeadlineTone,
+  text: string,
+  more: Partial<Pick<HeadlineLine, "policy" | "waiting">> = {},
+): HeadlineLine {
+  return { subject, tone, text, policy: null, waiting: [], ...more };
+}
+
+function policyLines({ plan, departures, unread = [] }: HeadlineFacts): readonly HeadlineLine[] {
+  if (unread.includes("policies")) return [line("Policy", "Note", cannotBeRead("policies"))];
+  if (unread.includes("nodes")) return [line("Policy", "Note", cannotBeRead("nodes"))];
+  if (plan.policies.length + plan.bad.length === 0) {
+    return [line("Policy", "Bad", "There is no DeparturePolicy: no node is planned")];
+  }
+  const held = Map.groupBy(
+    departures.filter(
+      ({ status, departAt = plan.at }) => status.phase === "Held" && departAt <= plan.at,
+    ),
+    ({ policy }) => policy ?? null,
+  );
+  return [
+    ...plan.policies.map((one) => {
+      const { name } = one.policy;
+      const of = { blocked: blockedNodes(plan, name), held: held.get(name) ?? [], at: plan.at };
+      return policyLine(one, of);
+    }),
+    ...plan.bad.map(({ policy, nodes }) =>
+      line(
+        "Policy",
+        "Bad",
+        `It cannot be read, and its ${nodeCount(nodes)} stay: ${policy.problem}`,
+        {
+          policy: policy.name,
+        },
+      ),
+    ),
+  ];
+}
+
+interface HeldAndBlocked {
+  readonly blocked: readonly NotPlanned[];
+  /** Due departures that do not start. */
+  readonly held: readonly Departure[];
+  readonly at: Instant;
+}
+
+function policyLine(plan: PolicyPlan, { blocked, held, at }: HeldAndBlocked): HeadlineLine {
+  const { policy } = plan;
+  const { reason, explain } = policyStanding(plan, blocked);
+  const { freezeUntil } = policy.gates;
+  const frozen = freezeUntil !== undefined && freezeUntil > at ? freezeUntil : undefined;
+  const isAsWanted =
+    reason === "Paused" || policy.dryRun || frozen !== undefined || held.length > 0;
+  const isBad = reason !== "InTime" && reason !== "Paused";
+  const text = frozen === undefined ? explain : `Frozen until ${formatInstant(frozen)}; ${explain}`;
+  return line("Policy", isBad ? "Bad" : isAsWanted ? "Note" : "Good", text, {
+    policy: policy.name,
+    waiting: waitingOf(held),
+  });
+}
+
+function waitingOf(held: readonly Departure[]): readonly WaitingCount[] {
+  const byReason = Map.groupBy(held, ({ status }) => status.reason ?? "NotYet");
+  return [...byReason]
+    .map(([reason, all]) => ({ reason, departures: all.length }))
+    .toSorted((a, b) => b.departures - a.departures || (a.reason < b.reason ? -1 : 1));
+}
+
+/** A paused or dry-run policy has no next departure, because none of its nodes leaves. */
+function nextLine({ plan, departures, unread = [] }: HeadlineFacts): readonly HeadlineLine[] {
+  // The other lines say what may not be read, and that is why nothing is known to be ahead.
+  if (unread.length > 0) return [];
+  const planned = plan.policies
+    .filter(({ policy }) => !policy.dryRun)
+    .flatMap((one) =>
+      one.departures.map(({ node, departAt, heldBackTo }) => ({
+        node: node.name,
+        at: heldBackTo ?? departAt,
+      })),
+    );
+  const requested = departures
+    .filter((one) => one.cause === "Manual" && !isUnderWay(one) && !one.hold)
+    .flatMap(({ node, departAt }) =>
+      departAt === undefined ? [] : [{ node: node.name, at: departAt }],
+    );
+  let next: (typeof planned)[number] | undefined;
+  for (const one of [...planned, ...requested]) {
+    if (one.at >= plan.at && (next === undefined || one.at < next.at)) next = one;
+  }
+  return [
+    next === undefined
+      ? line("Next", "Note", "No departure is ahead")
+      : line("Next", "Good", `${next.node} leaves at ${formatInstant(next.at)}`),
+  ];
+}
+
+/** How many nodes of one kind are named. */
+const namedNodes = 3;
+
+function cannotBeRead(what: UnreadList): string {
+  return `The ${what} cannot be read`;
+}
+
+function leavingLine({ departures, unread = [] }: HeadlineFacts): readonly HeadlineLine[] {
+  if (unread.includes("departures")) {
+    return [line("Leaving", "Note", cannotBeRead("departures"))];
+  }
+  const leaving = departures.filter((one) => isLive(one) && isUnderWay(one));
+  if (leaving.length === 0) return [line("Leaving", "Good", "No node is leaving now")];
+  const noticed = leaving.filter(isNoticed).length;
+  const names = leaving.map(({ node }) => node.name).toSorted();
+  const verb = leaving.length === 1 ? "is" : "are";
+  const notice = noticed === 0 ? "" : `, ${noticed} of them on a notice`;
+  const text = `${nodeCount(leaving.length)} ${verb} leaving now (${firstNames(names)})${notice}`;
+  return [line("Leaving", noticed === 0 ? "Good" : "Note", text)];
+}
+
+/** Held by a person for good; a node that is held until an instant is planned. */
+function heldLine({ nodes, departures }: HeadlineFacts): readonly HeadlineLine[] {
+  const byDeparture = new Set(
+    departures.flatMap((one) => (one.hold && isLive(one) ? [one.node.uid] : [])),
+  );
+  const held = nodes.filter((node) => holdOf(node).kind === "Always" || byDeparture.has(node.uid));
+  if (held.length === 0) return [];
+  let since: Instant | undefined;
+  for (const { holdWriter } of held) {
+    since = earliest(since, holdWriter?.at);
+  }
+  const names = firstNames(held.map(({ name }) => name).toSorted());
+  const longest = since === undefined ? "" : `, the longest since ${formatInstant(since)}`;
+  const verb = held.length === 1 ? "is" : "are";
+  return [line("Held", "Note", `${nodeCount(held.length)} ${verb} on hold (${names})${longest}`)];
+}
+
+function firstNames(names: readonly string[]): string {
+  const more = names.length - namedNodes;
+  return `${names.slice(0, namedNodes).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+function controllerLine({ controller }: OperationStanding): HeadlineLine {
+  switch (controller.kind) {
+    case "Leads":
+      return line("Controller", "Good", `${controller.holder} leads`);
+    case "Expired": {
+      const { holder, renewedAt } = controller;
+      const since = renewedAt === null ? "" : ` since ${formatInstant(renewedAt)}`;
+      const text = `No controller leads and nothing starts: ${holder} has not renewed its Lease${since}`;
+      return line("Controller", "Bad", text);
+    }
+    case "None":
+      return line(
+        "Controller",
+        "Note",
+        "Nobody holds the Lease: no controller runs, or it runs without leader election",
+      );
+    default:
+      return line("Controller", "Note", "Whether a controller leads may not be read");
+  }
+}
+
+function agentLine({ agents }: OperationStanding): HeadlineLine {
+  switch (agents.kind) {
+    case "Found": {
+      const { ready, wanted } = agents;
+      const verb = wanted === 1 ? "is" : "are";
+      return ready >= wanted
+        ? line("Agents", "Good", `${ready} of ${wanted} ${verb} ready`)
+        : line("Agents", "Bad", `${ready} of ${wanted} ${verb} ready: a notice may be missed`);
+    }
+    case "None":
+      return line("Agents", "Note", "There is no agent");
+    default:
+      return line("Agents", "Note", "Whether agents are ready may not be read");
+  }
+}

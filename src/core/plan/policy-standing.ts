@@ -1,0 +1,47 @@
+import type { Reason } from "../reason/reason.ts";
+import { explainForecast } from "./explain-forecast.ts";
+import type { FleetPlan, NotPlanned, PolicyPlan } from "./fleet-plan.ts";
+
+/**
+ * Whether a policy's nodes leave in time, and why not: the reason of its condition `Feasible`, and
+ * what every view says of the policy. `Paused`: unknown, because nothing leaves.
+ */
+export type PolicyStandingReason =
+  | "Paused"
+  | "PolicyInvalid"
+  | Extract<Reason, "ReleaseImpossible" | "CloudUnreachable">
+  | "Late"
+  | "InTime";
+
+export interface PolicyStanding {
+  readonly reason: PolicyStandingReason;
+  readonly explain: string;
+}
+
+/** The nodes of a policy that an unreadable policy might own. */
+export function blockedNodes({ notPlanned }: FleetPlan, policy: string): readonly NotPlanned[] {
+  return notPlanned.filter((one) => one.blockedBy !== undefined && one.policy === policy);
+}
+
+/** `blocked` are nodes of the policy that an unreadable policy might own. */
+export function policyStanding(plan: PolicyPlan, blocked: readonly NotPlanned[]): PolicyStanding {
+  const { policy, matched, forecast, release } = plan;
+  if (policy.paused) {
+    return {
+      reason: "Paused",
+      explain: `The policy is paused: ${nodeCount(matched)} without a departure time`,
+    };
+  }
+  const explain = explainForecast(plan);
+  const [first] = blocked;
+  if (first !== undefined) {
+    const why = `${nodeCount(blocked.length)} held back, because a policy that might own them cannot be read`;
+    return { reason: "PolicyInvalid", explain: `${why}: ${first.detail}. ${explain}` };
+  }
+  if (release !== undefined) return { reason: release.reason, explain };
+  return { reason: forecast.feasible ? "InTime" : "Late", explain };
+}
+
+export function nodeCount(count: number): string {
+  return `${count} ${count === 1 ? "node" : "nodes"}`;
+}

@@ -1,0 +1,145 @@
+import { describe, expect, it } from "vitest";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import type { Departure } from "../../../src/core/departure/departure.ts";
+import {
+  fleetHeadline,
+  type HeadlineFacts,
+  type HeadlineSubject,
+  type OperationStanding,
+} from "../../../src/core/plan/headline.ts";
+import { planFleet } from "../../../src/core/plan/plan.ts";
+import type { Policy } from "../../../src/core/policy/policy.ts";
+import { hours, instant, minutes } from "../../../src/core/time/time.ts";
+import { aDeparture, aNode, aPolicy, at, daily } from "../fleet-builder.ts";
+
+const now = at("2026-11-20T12:00:00Z");
+const nodes = [9, 10, 11].map((age) => aNode(`n${age}`, { createdAt: instant(now - hours(age)) }));
+const [n9, n10, n11] = nodes as [NodeFacts, NodeFacts, NodeFacts];
+
+interface World {
+  readonly policies?: readonly Policy[];
+  readonly departures?: readonly Departure[];
+  readonly nodes?: readonly NodeFacts[];
+}
+
+function headline(world: World, more: Partial<HeadlineFacts> = {}) {
+  const { policies = [aPolicy()], departures = [] } = world;
+  const fleet = { policies, departures, nodes: world.nodes ?? nodes, badPolicies: [] };
+  const plan = planFleet({ ...fleet, at: now });
+  const lines = fleetHeadline({ ...fleet, plan, ...more });
+  return (subject: HeadlineSubject) => lines.filter((one) => one.subject === subject);
+}
+
+describe("the headline of a fleet", () => {
+  it("says of a policy how many departures are late, as its condition does", () => {
+    const all = Array.from({ length: 9 }, (_, place) =>
+      aNode(`m${place}`, { createdAt: instant(now - minutes(23 * 60 + place)) }),
+    );
+    const policies = [aPolicy({ windows: [daily("22:00-22:05")] })];
+    const [policy] = headline({ policies, nodes: all })("Policy");
+    expect(policy).toMatchObject({ policy: "spot", tone: "Bad" });
+    expect(policy?.text).toMatch(/^9 of 9 departures are late/);
+  });
+
+  it("names the next departure and its time", () => {
+    expect(headline({})("Next")).toMatchObject([
+      { tone: "Good", text: "n11 leaves at 2026-11-21T00:30:00.000Z" },
+    ]);
+  });
+
+  it.each<[string, Partial<Policy>, string]>([
+    ["paused", { paused: true }, "The policy is paused: 3 nodes without a departure time"],
+    [
+      "a dry run",
+      { dryRun: true },
+      "Dry run: 3 departures would be on schedule, and no node leaves",
+    ],
+  ])("has no next departure if the only policy is %s", (_, more, text) => {
+    const of = headline({ policies: [aPolicy(more)] });
+    expect(of("Next")).toMatchObject([{ text: "No departure is ahead" }]);
+    expect(of("Policy")).toMatchObject([{ tone: "Note", text }]);
+  });
+
+  it("says until when a policy is frozen", () => {
+    const freezeUntil = at("2026-11-20T15:00:00Z");
+    const policies = [aPolicy({ gates: { blockingPods: [], freezeUntil } })];
+    const [policy] = headline({ policies })("Policy");
+    expect(policy?.tone).toBe("Note");
+    expect(policy?.text).toMatch(/^Frozen until 2026-11-20T15:00:00\.000Z; /);
+  });
+
+  it("says what due departures wait for, the most frequent reason first", () => {
+    const held = (node: NodeFacts, reason: "BudgetSpent" | "AlertsFiring") =>
+      aDeparture(node, {
+        departAt: instant(now - hours(1)),
+        status: { phase: "Held", reason },
+      });
+    const departures = [
+      held(n9, "AlertsFiring"),
+      held(n10, "BudgetSpent"),
+      held(n11, "BudgetSpent"),
+    ];
+    expect(headline({ departures })("Policy")).toMatchObject([
+      {
+        tone: "Note",
+        waiting: [
+          { reason: "BudgetSpent", departures: 2 },
+          { reason: "AlertsFiring", departures: 1 },
+        ],
+      },
+    ]);
+  });
+
+  it("says who is leaving, and who of them on a notice", () => {
+    const leaving = (node: NodeFacts, over: Partial<Departure> = {}) =>
+      aDeparture(node, { ...over, status: { phase: "Draining", timeline: [] } });
+    expect(headline({})("Leaving")).toMatchObject([{ text: "No node is leaving now" }]);
+    expect(headline({ departures: [leaving(n9)] })("Leaving")).toMatchObject([
+      { tone: "Good", text: "1 node is leaving now (n9)" },
+    ]);
+    const departures = [leaving(n9), leaving(n10, { cause: "SpotInterruption", noticedAt: now })];
+    expect(headline({ departures })("Leaving")).toMatchObject([
+      { tone: "Note", text: "2 nodes are leaving now (n10, n9), 1 of them on a notice" },
+    ]);
+  });
+
+  it("says how many nodes are held, and since when the longest", () => {
+    const hold = (node: NodeFacts, since: number) => ({
+      ...node,
+      annotations: { "lastcall.dev/hold": "true" },
+      holdWriter: { manager: "kubectl-annotate", at: instant(now - hours(since)) },
+    });
+    expect(headline({})("Held")).toEqual([]);
+    expect(headline({ nodes: [hold(n9, 2), hold(n10, 4), n11] })("Held")).toMatchObject([
+      {
+        tone: "Note",
+        text: "2 nodes are on hold (n10, n9), the longest since 2026-11-20T08:00:00.000Z",
+      },
+    ]);
+  });
+
+  it("does not say that nothing is there where it may not be read", () => {
+    const of = headline({ policies: [] }, { unread: ["policies", "departures"] });
+    expect(of("Policy")).toMatchObject([{ text: "The policies cannot be read" }]);
+    expect(of("Leaving")).toMatchObject([{ text: "The departures cannot be read" }]);
+    expect(of("Next")).toEqual([]);
+    expect(headline({ policies: [] })("Policy")).toMatchObject([{ tone: "Bad" }]);
+  });
+
+  it.each<[OperationStanding["controller"], string, string]>([
+    [{ kind: "Leads", holder: "lastcall-1" }, "Good", "lastcall-1 leads"],
+    [
+      { kind: "Expired", holder: "lastcall-1", renewedAt: at("2026-11-20T11:00:00Z") },
+      "Bad",
+      "No controller leads and nothing starts: lastcall-1 has not renewed its Lease since 2026-11-20T11:00:00.000Z",
+    ],
+    [{ kind: "Unreadable" }, "Note", "Whether a controller leads may not be read"],
+  ])("says whether a controller leads: %o", (controller, tone, text) => {
+    const operation = { controller, agents: { kind: "Found", ready: 11, wanted: 12 } } as const;
+    const of = headline({}, { operation });
+    expect(of("Controller")).toMatchObject([{ tone, text }]);
+    expect(of("Agents")).toMatchObject([
+      { tone: "Bad", text: "11 of 12 are ready: a notice may be missed" },
+    ]);
+  });
+});
