@@ -32,6 +32,8 @@ export interface KubeFleetOptions {
   readonly readPolicy: (object: KubeObject) => ClusterPolicyReading;
   /** Used instead of the cluster's policies. */
   readonly fixedPolicies?: readonly Policy[] | undefined;
+  /** The longest pause after a failed watch; default: that of `backoffMs`. */
+  readonly longestPauseMs?: Millis | undefined;
   readonly onError: (error: LastcallError) => void;
 }
 
@@ -61,7 +63,7 @@ export class KubeFleet implements Fleet {
       this.#changes.notify();
     };
     this.#changes.listen(() => this.#tellChange());
-    const common = { api, clock, rng, onError };
+    const common = { api, clock, rng, onError, longestPauseMs: options.longestPauseMs };
     this.#nodes = new Reflector({
       ...common,
       path: nodesPath,

@@ -39,11 +39,16 @@ export function App({ live }: { readonly live: LiveBoard }): VNode {
       </a>
       <Head place={place} preferences={preferences} words={words} view={view} />
       <Notices state={state} words={words} view={view} />
-      <main id="main" tabIndex={-1}>
+      <main id="main" tabIndex={-1} class={isStale(state) ? "stale" : ""}>
         {view !== undefined && isToBeSeen(view, place) ? <Page view={view} place={place} /> : null}
       </main>
     </>
   );
+}
+
+/** Whether the rows are a last known state, which the page greys and a notice dates. */
+function isStale({ connection, picture }: LiveState): boolean {
+  return connection !== "Live" || picture?.fleet.connection.kind === "Away";
 }
 
 /** Until the first lists are complete there is at most a history. */

@@ -1,5 +1,5 @@
 import { reasonWords } from "../board/reason-words.ts";
-import { type BoardRow, hasNoPolicy, type PodCounts } from "../board/stream.ts";
+import { type BoardRow, hasNoPolicy, type PodCounts, unreadLists } from "../board/stream.ts";
 import { Headline } from "./headline.tsx";
 import { useState, type VNode } from "./preact.ts";
 import {
@@ -8,6 +8,7 @@ import {
   heldRows,
   leavingRows,
   nextRows,
+  nothingDeparted,
   PastList,
   stayingRows,
 } from "./row-list.tsx";
@@ -24,13 +25,19 @@ export function DeparturesPage({ view }: { readonly view: PageView }): VNode {
   const [filter, setFilter] = useState("");
   const rows = filteredRows(picture.rows, filter);
   const past = filteredPast(picture.past, filter);
-  const nobodyNext = hasNoPolicy(picture) ? words.noPolicy : words.nobodyNext;
+  const unread = unreadLists(picture.fleet.missing);
+  const isUnread = unread.includes("departures");
+  const nobodyNext = hasNoPolicy(picture)
+    ? words.noPolicy
+    : unread.length > 0
+      ? words.notRead
+      : words.nobodyNext;
   // Rows that do not match the filter still count.
   const empty = (text: string) => (filter === "" ? text : words.noMatch(filter));
   return (
     <div class="departures">
       <Headline view={view} />
-      <Leaving view={view} rows={leavingRows(picture.rows)} />
+      <Leaving view={view} rows={leavingRows(picture.rows)} isUnread={isUnread} />
       <OnHold view={view} rows={heldRows(rows)} />
       <section aria-labelledby="next">
         <div class="section-head">
@@ -49,7 +56,11 @@ export function DeparturesPage({ view }: { readonly view: PageView }): VNode {
       <Staying view={view} rows={stayingRows(rows)} />
       <section aria-labelledby="departed">
         <h2 id="departed">{words.departed}</h2>
-        <PastList view={view} past={past.slice(0, pastShown)} empty={empty(words.nobodyDeparted)} />
+        <PastList
+          view={view}
+          past={past.slice(0, pastShown)}
+          empty={empty(nothingDeparted(view))}
+        />
       </section>
     </div>
   );
@@ -60,13 +71,13 @@ interface Rows {
   readonly rows: readonly BoardRow[];
 }
 
-function Leaving({ view, rows }: Rows): VNode {
+function Leaving({ view, rows, isUnread }: Rows & { readonly isUnread: boolean }): VNode {
   const { words } = view;
   return (
     <section aria-labelledby="leaving" class="leaving">
       <h2 id="leaving">{words.leaving}</h2>
       {rows.length === 0 ? (
-        <p class="empty">{words.nobodyLeaving}</p>
+        <p class="empty">{isUnread ? words.notRead : words.nobodyLeaving}</p>
       ) : (
         <ul>
           {rows.map((row) => (

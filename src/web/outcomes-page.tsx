@@ -9,7 +9,7 @@ import { getJson } from "./browser.ts";
 import { MoreButton } from "./departures-page.tsx";
 import { problemIn } from "./node/node-view.tsx";
 import { useEffect, useState, type VNode } from "./preact.ts";
-import { PastList } from "./row-list.tsx";
+import { nothingDeparted, PastList } from "./row-list.tsx";
 import { type PageView, useFirst } from "./view-state.ts";
 import { fineSpanText } from "./words/words.ts";
 
@@ -26,7 +26,7 @@ export function OutcomesPage({ view }: { readonly view: PageView }): VNode {
         <h2 id="days">{words.days}</h2>
         <p class="dim">{words.outcomeNote}</p>
         {days.length === 0 ? (
-          <p class="empty">{words.nobodyDeparted}</p>
+          <p class="empty">{nothingDeparted(view)}</p>
         ) : (
           <div class="scroll" tabIndex={0} role="region" aria-label={words.outcomes}>
             <table class="days">

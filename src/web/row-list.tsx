@@ -1,4 +1,10 @@
-import { type BoardRow, isHeldForGood, type PastDeparture, type PodLoss } from "../board/stream.ts";
+import {
+  type BoardRow,
+  isHeldForGood,
+  type PastDeparture,
+  type PodLoss,
+  unreadLists,
+} from "../board/stream.ts";
 import type { VNode } from "./preact.ts";
 import { nodeLink, type PageView } from "./view-state.ts";
 import { Sentence } from "./words/sentence.tsx";
@@ -86,11 +92,17 @@ function compare<T extends string | number>(a: T, b: T): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/** If departures cannot be read, it is not known that there are none. */
+export function nothingDeparted({ picture, words }: PageView): string {
+  const isUnread = unreadLists(picture.fleet.missing).includes("departures");
+  return isUnread ? words.notRead : words.nobodyDeparted;
+}
+
 /** Ended departures, each with its outcome and what went wrong. */
 export function PastList({
   view,
   past,
-  empty = view.words.nobodyDeparted,
+  empty = nothingDeparted(view),
 }: {
   readonly view: PageView;
   readonly past: readonly PastDeparture[];

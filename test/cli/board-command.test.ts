@@ -11,6 +11,7 @@ import { minutes } from "../../src/core/time/time.ts";
 import { processIo } from "../../src/runtime/process-io.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
+import { frozenProxy } from "../support/frozen-proxy.ts";
 import { dawn, departures, ModelWorld, nodes, policies } from "../support/model-world.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
@@ -83,6 +84,11 @@ async function opened(more: Partial<CommandIo> = {}) {
   const page = await fetch(url);
   const cookie = page.headers.get("set-cookie")?.split(";")[0] ?? "";
   return { url, page, cookie, ended, heard, origin: new URL(url).origin };
+}
+
+function connectionIn(message: StreamMessage): string | undefined {
+  if (message.kind === "Picture") return message.picture.fleet.connection.kind;
+  return message.kind === "Change" ? message.change.fleet?.connection.kind : undefined;
 }
 
 /** Reads the stream up to the first message that matches, and returns it. */
@@ -339,17 +345,26 @@ describe("lastcall board", () => {
   it("serves its page while the cluster is unreachable, and says so there", async () => {
     await server.close();
     const { origin, cookie } = await opened();
-    const isAway = (message: StreamMessage): boolean => {
-      const fleet =
-        message.kind === "Picture"
-          ? message.picture.fleet
-          : message.kind === "Change"
-            ? message.change.fleet
-            : undefined;
-      return fleet?.connection.kind === "Away";
-    };
+    const isAway = (message: StreamMessage) => connectionIn(message) === "Away";
     expect(await hearUntil(origin, cookie, isAway)).toBeDefined();
     server = await serveModel({ api: world.api });
+  });
+
+  it("sees within 5 s that the API server hangs, and at once that it is back", async () => {
+    const proxy = await frozenProxy(new URL(server.url));
+    const kubeconfig = server.kubeconfig.replaceAll(server.url, proxy.url);
+    await writeFile(join(folder, "kubeconfig"), kubeconfig);
+    const { origin, cookie } = await opened();
+    await hearUntil(origin, cookie, (message) => connectionIn(message) === "Live");
+    proxy.freeze();
+    const frozenMs = performance.now();
+    await hearUntil(origin, cookie, (message) => connectionIn(message) === "Away");
+    expect(performance.now() - frozenMs).toBeLessThan(5000);
+    proxy.thaw();
+    const thawedMs = performance.now();
+    await hearUntil(origin, cookie, (message) => connectionIn(message) === "Live");
+    expect(performance.now() - thawedMs).toBeLessThan(3000);
+    proxy.close();
   });
 
   it.each([

@@ -59,7 +59,7 @@ test("names each missing definition, and shows every node", async () => {
   // Policies are unknown, so none are shown.
   expect(await page.locator("section.cards").count()).toBe(0);
   await show("outcomes");
-  await page.getByText("Nothing has departed").first().waitFor();
+  await page.getByText("Cannot be read: the notice above says why").first().waitFor();
   await show("node/n2");
   await page.getByRole("heading", { name: "n2" }).waitFor();
   expect(await page.getByRole("button", { name: "Depart", exact: true }).count()).toBe(0);

@@ -2,18 +2,22 @@ import { type BoardRights, type ClusterConnection, noRights } from "../../board/
 import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet } from "../../contracts/cluster.ts";
 import type { KubeSender } from "../../contracts/kube-api.ts";
-import { type Instant, type Millis, seconds } from "../../core/time/time.ts";
+import { type Instant, type Millis, minus, seconds } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../../errors.ts";
 import { group } from "../../kube/object/api-call.ts";
 import { hasRight } from "../../kube/watch/collection.ts";
 
 /** How often an unreachable server is probed. */
 const probeMs = seconds(1);
-/**
- * Longer than any pause between two attempts of a watch: silence for this long means that all is
- * well.
- */
-const quietMs = seconds(12);
+/** The board's longest pause between two attempts of a watch: a person waits for it. */
+export const watchPauseMs = seconds(2);
+/** How long a probe may take while the server does not answer. */
+const probeTimeoutMs = seconds(2);
+
+/** Longer than the pause after that many failures: silence for this long means that all is well. */
+function quietMs(failures: number): number {
+  return Math.min(watchPauseMs, 100 * 2 ** failures) + 500;
+}
 
 export interface ConnectionWatchOptions {
   readonly api: KubeSender;
@@ -24,6 +28,8 @@ export interface ConnectionWatchOptions {
 interface Outage {
   readonly sinceAt: Instant;
   readonly lastMs: number;
+  /** How many watches have failed; none while the server only hangs. */
+  readonly failures: number;
   readonly problem: string;
 }
 
@@ -48,20 +54,37 @@ export class ConnectionWatch {
   /** A watch failed and will be retried. */
   onError(error: LastcallError): void {
     const { clock, onChange } = this.#options;
-    const sinceAt = this.#trouble?.sinceAt ?? clock.now();
-    this.#trouble = { sinceAt, lastMs: clock.monotonic(), problem: error.message };
+    const { sinceAt = clock.now(), failures = 0 } = this.#trouble ?? {};
+    const problem = error.message;
+    this.#trouble = { sinceAt, lastMs: clock.monotonic(), failures: failures + 1, problem };
+    onChange();
+  }
+
+  /** The server has not answered a probe for this long. Its watches are open, and say nothing. */
+  onSilent(silentMs: Millis): void {
+    const { clock, onChange } = this.#options;
+    if (this.#trouble !== undefined) return;
+    const sinceAt = minus(clock.now(), silentMs);
+    const problem = `Cannot reach the API server: it has not answered for ${silentMs / 1000} s`;
+    this.#trouble = { sinceAt, lastMs: clock.monotonic(), failures: 0, problem };
     onChange();
   }
 
   /** Runs until the signal aborts; calls back once the cluster responds, and after each outage. */
-  async run(fleet: Fleet, onLive: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  async run(
+    fleet: Pick<Fleet, "synced" | "silences">,
+    onLive: () => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { clock } = this.#options;
     await fleet.synced(signal).catch(() => undefined);
     this.#isSynced = !signal.aborted;
     this.#options.onChange();
     let wasLive = false;
     while (!signal.aborted) {
-      if (this.#trouble !== undefined && (await this.#isBack(fleet, signal))) {
+      const before = this.#trouble;
+      // A watch may fail while the server is asked: that is another outage.
+      if (before && (await this.#isBack(before, fleet, signal)) && this.#trouble === before) {
         this.#trouble = undefined;
         this.#options.onChange();
       }
@@ -73,13 +96,18 @@ export class ConnectionWatch {
   }
 
   /** True if every watch has recovered, or none has failed for a while, and the server answers. */
-  async #isBack(fleet: Fleet, signal: AbortSignal): Promise<boolean> {
+  async #isBack(
+    { lastMs, failures }: Outage,
+    fleet: Pick<Fleet, "silences">,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const { api, clock } = this.#options;
-    const sinceMs = clock.monotonic() - (this.#trouble?.lastMs ?? 0);
-    const isHeard = fleet.silences().every(({ ms }) => ms < sinceMs);
-    if (!isHeard && sinceMs < quietMs) return false;
+    const sinceMs = clock.monotonic() - lastMs;
+    const isHeard = failures === 0 || fleet.silences().every(({ ms }) => ms < sinceMs);
+    if (!isHeard && sinceMs < quietMs(failures)) return false;
     try {
-      const answer = await api.send({ method: "GET", path: "/version", signal });
+      const timeoutMs = probeTimeoutMs;
+      const answer = await api.send({ method: "GET", path: "/version", timeoutMs, signal });
       return answer.status === 200;
     } catch (error) {
       if (!signal.aborted && this.#trouble !== undefined) {

@@ -23,6 +23,8 @@ export async function connect(
     readonly context?: string | undefined;
     /** For a process that watches for as long as it runs. */
     readonly probesConnections?: boolean | undefined;
+    /** Called when the server has not answered a probe for this long. */
+    readonly onSilent?: ((silentMs: Millis) => void) | undefined;
     /** Called while requests wait because too many are in flight. */
     readonly onRush?: (() => void) | undefined;
     /** Called for each request of urgency `First`: the marks of a departing node. */
@@ -34,11 +36,12 @@ export async function connect(
 ): Promise<Connection> {
   const { loadKubeAccess } = await import("../../kube/access/load-kube-access.ts");
   const { HttpKubeApi } = await import("../../kube/http/http-api.ts");
-  const { kubeconfig, context, probesConnections, onRush, onFirst, signal } = options;
+  const { kubeconfig, context, probesConnections, onSilent, onRush, onFirst, signal } = options;
   const access = await loadKubeAccess({ kubeconfig, context, env: io.env });
   const userAgent = `lastcall/${version}`;
   const { clock } = io;
-  const api = new HttpKubeApi({ access, clock, userAgent, probesConnections, onRush, onFirst });
+  const probing = { probesConnections, onSilent };
+  const api = new HttpKubeApi({ access, clock, userAgent, ...probing, onRush, onFirst });
   return {
     api: signal === undefined ? api : endedBy(api, signal),
     access,

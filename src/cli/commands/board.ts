@@ -6,13 +6,14 @@ import { readClusterPolicy } from "../../config/policy/parse-policy-object.ts";
 import type { Fleet } from "../../contracts/cluster.ts";
 import type { PageText } from "../../contracts/http-route.ts";
 import { cronProblem } from "../../core/limits/windows.ts";
+import type { Millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { KubeFleet } from "../../kube/fleet.ts";
 import { departuresPath } from "../../kube/object/api-call.ts";
 import { PermittedApi } from "../../kube/watch/collection.ts";
 import { openBrowser } from "../../runtime/child-process.ts";
 import { loopbackOf } from "../../server/page-server.ts";
-import { ConnectionWatch, RightsWatch } from "../board/connection-watch.ts";
+import { ConnectionWatch, RightsWatch, watchPauseMs } from "../board/connection-watch.ts";
 import {
   type BoardServerOptions,
   openHistory,
@@ -36,7 +37,9 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   const { prometheus: url } = options;
   const counted =
     url === undefined ? undefined : new PrometheusOutcomes({ url, fetch: io.fetch, clock });
-  const connected = await connect({ ...options, probesConnections: true }, io);
+  let connection: ConnectionWatch | undefined;
+  const onSilent = (silentMs: Millis) => connection?.onSilent(silentMs);
+  const connected = await connect({ ...options, probesConnections: true, onSilent }, io);
   const { api, access, close } = connected;
   let shown: ShownBoard | undefined;
   const refresh = () => shown?.refresh();
@@ -44,11 +47,13 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   const rights = new RightsWatch({ api, clock, onChange: refresh });
   const clusterClock = new ClusterClock(api, clock);
   await clusterClock.find(io.signal);
-  const connection = new ConnectionWatch({ api, clock: clusterClock, onChange: refresh });
+  const watched = new ConnectionWatch({ api, clock: clusterClock, onChange: refresh });
+  connection = watched;
   const fleet = new KubeFleet({
     ...{ api: seen, clock, rng },
     readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
-    onError: (error) => connection.onError(error),
+    onError: (error) => watched.onError(error),
+    longestPauseMs: watchPauseMs,
   });
   const namespace = options.namespace ?? connected.namespace;
   const operation = new OperationWatch({ api, namespace, clock: clusterClock, onChange: refresh });
@@ -57,7 +62,7 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
     return {
       cluster: access.context ?? new URL(access.server).host,
       isDemo: false,
-      connection: connection.state(),
+      connection: watched.state(),
       missing: [...seen.missing(), ...known.missing],
       rights: seen.isMissing(departuresPath) ? withoutDepartures(known.rights) : known.rights,
       isCounted: counted !== undefined,
@@ -96,7 +101,7 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
     if (!options.tui) tell(shown.url?.() ?? "", { options, io, hasKeys });
     const watching = Promise.all([
       fleet.run(signal),
-      connection.run(fleet, onLive, signal),
+      watched.run(fleet, onLive, signal),
       clusterClock.run(refresh, signal),
       operation.run(signal),
     ]).then(() => 130);

@@ -34,6 +34,11 @@ export interface ConnectionProbeOptions {
   readonly ask: (signal: AbortSignal) => Promise<ProbeAnswer>;
   /** Called if a new connection responds: connections as old as the previous one may be dead. */
   readonly onDead: (dead: DeadConnections) => void;
+  /**
+   * Called when a probe has had no answer for this long, once until one is answered: the server
+   * may hang, or only the connection.
+   */
+  readonly onSilent?: ((silentMs: Millis) => void) | undefined;
 }
 
 /** ADR 0009: the pause before a probe, its timeout and a new watch take less than 5 s. */
@@ -85,6 +90,7 @@ export class ConnectionProbe {
     const outcome = await this.#answerWithin(limitMs, signal);
     if (signal.aborted || outcome === "Failed") return "Failed";
     if (outcome === "Silent") {
+      if (this.#silentMs === undefined) this.#options.onSilent?.(limitMs);
       this.#silentMs ??= limitMs;
       this.#limitTo(2 * limitMs);
       return "Silent";

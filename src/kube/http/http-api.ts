@@ -32,6 +32,7 @@ import {
   HttpConnection,
   interruptedError,
   readLines,
+  readText,
   timeoutError,
   transportError,
   type WireRequest,
@@ -52,6 +53,8 @@ export interface HttpKubeApiOptions {
    * Whether to probe for dead connections every one or two seconds while a watch is open.
    */
   readonly probesConnections?: boolean | undefined;
+  /** Called when a probe has had no answer for this long. */
+  readonly onSilent?: ((silentMs: Millis) => void) | undefined;
   /** Called repeatedly while requests are queued. */
   readonly onRush?: (() => void) | undefined;
   /** Called for each request of urgency `First`. */
@@ -99,6 +102,7 @@ export class HttpKubeApi implements KubeApi {
       clock: options.clock,
       ask: (signal) => this.#connection.probe(signal),
       onDead: (dead) => this.#renewAll(dead),
+      onSilent: options.onSilent,
     });
   }
 
@@ -314,12 +318,6 @@ function toWire(request: KubeRequest, signal: AbortSignal): WireRequest {
     use: "Request",
     signal,
   };
-}
-
-async function readText(chunks: AsyncIterable<Buffer>): Promise<string> {
-  const parts: Buffer[] = [];
-  for await (const chunk of chunks) parts.push(chunk);
-  return Buffer.concat(parts).toString("utf8");
 }
 
 function toAnswer(response: IncomingMessage, body: unknown): KubeAnswer {

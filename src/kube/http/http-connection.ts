@@ -125,6 +125,12 @@ const newline = 0x0a;
 /** Far more than the JSON of the largest object, since etcd's limit is 1.5 MiB by default. */
 const defaultMaxBytes = 64 * 1024 * 1024;
 
+export async function readText(chunks: AsyncIterable<Buffer>): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return Buffer.concat(parts).toString("utf8");
+}
+
 /**
  * Reads the lines of a byte stream. A chunk may end anywhere, even within a character. The next
  * chunk is read only when every line of the last one was consumed, which applies backpressure. An

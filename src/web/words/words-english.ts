@@ -37,6 +37,7 @@ export const english: Words = {
   nobodyNext: "No departure is planned.",
   noPolicy:
     "There is no DeparturePolicy, so no departure is planned. Create one: kubectl apply -f policy.yaml",
+  notRead: "Cannot be read: the notice above says why",
   nobodyDeparted: "Nothing has departed in the last three days.",
   noMatch: (filter) => `No node matches “${filter}”.`,
   onSchedule: "On schedule",

@@ -34,6 +34,7 @@ export const japanese: Words = {
   nobodyNext: "予定された出発はありません。",
   noPolicy:
     "DeparturePolicy がないため、予定された出発はありません。kubectl apply -f policy.yaml などで作成してください。",
+  notRead: "読み取れません。理由は上の通知のとおりです",
   nobodyDeparted: "過去三日間に出発したノードはありません。",
   noMatch: (filter) => `「${filter}」に一致するノードはありません。`,
   onSchedule: "定刻",

@@ -31,6 +31,8 @@ export interface Words {
   readonly nobodyLeaving: string;
   readonly nobodyNext: string;
   readonly noPolicy: string;
+  /** A list that the caller may not read is not known to be empty. */
+  readonly notRead: string;
   readonly nobodyDeparted: string;
   readonly noMatch: (filter: string) => string;
   readonly onSchedule: string;

@@ -27,6 +27,7 @@ function setUp(answer: (place: number) => Answer, kind: ProbeKind = "Ping") {
   const clock = new ManualClock();
   const askedAt: number[] = [];
   const dead: { atMs: number; silentMs: number; found: string }[] = [];
+  const silent: { atMs: number; silentMs: number }[] = [];
   let isOpen = false;
   const probe = new ConnectionProbe({
     clock,
@@ -41,6 +42,7 @@ function setUp(answer: (place: number) => Answer, kind: ProbeKind = "Ping") {
       return { kind, connection };
     },
     onDead: (one) => dead.push({ atMs: clock.monotonic(), ...one }),
+    onSilent: (silentMs) => silent.push({ atMs: clock.monotonic(), silentMs }),
   });
   const stop = new AbortController();
   const run = probe.run(stop.signal);
@@ -48,7 +50,7 @@ function setUp(answer: (place: number) => Answer, kind: ProbeKind = "Ping") {
     () => run,
     () => stop.abort(),
   );
-  return { clock, askedAt, dead, stop, run };
+  return { clock, askedAt, dead, silent, stop, run };
 }
 
 describe("a probe of the connections", () => {
@@ -69,6 +71,15 @@ describe("a probe of the connections", () => {
     expect(dead).toEqual([{ atMs: 2_021, silentMs: 2_000, found: "Silent" }]);
     await clock.advance(60_000);
     expect(dead).toHaveLength(1);
+  });
+
+  it("reports a silent server within 4 s, once until it answers again", async () => {
+    const answers = (place: number): Answer =>
+      place === 2 || place === 3 || place === 6 ? "Never" : 20;
+    const { clock, silent } = setUp(answers, "Request");
+    await clock.advance(60_000);
+    expect(silent.map(({ silentMs }) => silentMs)).toEqual([2_000, expect.any(Number)]);
+    expect(silent[0]?.atMs).toBeLessThan(4_100);
   });
 
   it("spares the connections if the server is as slow on a new one", async () => {

@@ -1,0 +1,64 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { ConnectionWatch } from "../../src/cli/board/connection-watch.ts";
+import type { KubeAnswer, KubeRequest, KubeSender } from "../../src/contracts/kube-api.ts";
+import { millis, minus, seconds } from "../../src/core/time/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+let stop: AbortController;
+beforeEach(() => {
+  stop = new AbortController();
+});
+afterEach(() => stop.abort());
+
+/** A server that answers, hangs until the request's own timeout, or refuses. */
+async function watched() {
+  const clock = new ManualClock();
+  const server = { state: "Answers" as "Answers" | "Hangs" };
+  const api: KubeSender = {
+    send: async ({ timeoutMs = millis(30_000) }: KubeRequest): Promise<KubeAnswer> => {
+      const isOver = () => server.state === "Answers";
+      for (let waitedMs = 0; !isOver(); waitedMs += 100) {
+        if (waitedMs >= timeoutMs) throw new LastcallError("API_UNREACHABLE", "no answer");
+        await clock.sleep(millis(100));
+      }
+      return { status: 200, body: {} };
+    },
+  };
+  const watch = new ConnectionWatch({ api, clock, onChange: () => {} });
+  const silences = () => [{ kind: "nodes", ms: seconds(600) }] as const;
+  const fleet = { synced: async () => {}, silences };
+  void watch.run(fleet, async () => {}, stop.signal);
+  await clock.advance(100);
+  return { clock, server, watch };
+}
+
+it("a server that hangs is away since its last answer, and back within 2 s of the next", async () => {
+  const { clock, server, watch } = await watched();
+  expect(watch.state()).toEqual({ kind: "Live" });
+  server.state = "Hangs";
+  const silentAt = clock.now();
+  watch.onSilent(seconds(2));
+  expect(watch.state()).toMatchObject({ kind: "Away", sinceAt: minus(silentAt, seconds(2)) });
+  // It stays away for as long as the server hangs, and does not flicker.
+  for (let second = 0; second < 60; second += 1) {
+    await clock.advance(1000);
+    expect(watch.state()).toMatchObject({ kind: "Away", sinceAt: minus(silentAt, seconds(2)) });
+  }
+  server.state = "Answers";
+  await clock.advance(2000);
+  expect(watch.state()).toEqual({ kind: "Live" });
+});
+
+it("after a watch has failed once, the cluster is back as soon as the next try must have failed", async () => {
+  const { clock, watch } = await watched();
+  watch.onError(new LastcallError("API_UNREACHABLE", "refused"));
+  expect(watch.state()).toMatchObject({ kind: "Away", problem: "refused" });
+  await clock.advance(2000);
+  expect(watch.state()).toEqual({ kind: "Live" });
+  for (let time = 0; time < 10; time += 1) watch.onError(new LastcallError("API_UNREACHABLE", "x"));
+  await clock.advance(2000);
+  expect(watch.state()).toMatchObject({ kind: "Away" });
+  await clock.advance(2000);
+  expect(watch.state()).toEqual({ kind: "Live" });
+});
