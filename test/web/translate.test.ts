@@ -149,12 +149,12 @@ describe("in Japanese", () => {
       "3 件中 2 件の出発が遅れます、すべての Allow の時間帯が 1h 長く開く必要があります",
     ],
     [
-      "budgets hold back 2 departures, 1 of them past the deadline: 1 nodes at once; 2 would hold none back",
-      "予算やウェーブのため 2 件の出発が遅れます（うち 1 件は期限後）: 同時に 1 台、2 なら遅れません",
+      "budgets hold back 2 departures, 1 of them past the deadline: 1 nodes at once; 2 nodes would hold none back",
+      "予算やウェーブのため 2 件の出発が遅れます（うち 1 件は期限後）: 同時に 1 台、2 台なら遅れません",
     ],
     [
-      "budgets and waves hold back 9 departures: 10 % of nodes at once in a zone; 40 would hold none back, 2 an hour; 6 would hold none back, waves of 1, 10 %",
-      "予算やウェーブのため 9 件の出発が遅れます: ゾーンごとに同時に 10 % のノード、40 なら遅れません、一時間に 2 台、6 なら遅れません、ウェーブ 1, 10 %",
+      "budgets and waves hold back 9 departures: 10 % of nodes at once in a zone; 40 % would hold none back, 2 an hour; 6 an hour would hold none back, waves of 1, 10 %",
+      "予算やウェーブのため 9 件の出発が遅れます: ゾーンごとに同時に 10 % のノード、40 % なら遅れません、一時間に 2 台、一時間に 6 台なら遅れません、ウェーブ 1, 10 %",
     ],
     [
       "The only departure cannot start: no permission",

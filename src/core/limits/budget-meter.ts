@@ -10,6 +10,8 @@ export interface Meter {
   /** Whether it counts the starts of other policies as well. */
   readonly wide: boolean;
   readonly limit: number;
+  /** How many nodes a percentage is of; undefined if the limit is a count. */
+  readonly percentOf: number | undefined;
   /** How long a start counts; undefined: the drain timeout of its policy. */
   readonly durationMs: Millis | undefined;
   /** For example `6 an hour`. */
@@ -55,16 +57,21 @@ export function metersOf(fleet: MeteredFleet): readonly Meter[] {
 function metersOfBudgets(fleet: MeteredFleet): readonly Meter[] {
   return fleet.policy.budgets.flatMap((budget) => {
     if (budget.kind === "PerHour") {
-      return [meter(fleet, { budget, limit: budget.perHour })];
+      return [meter(fleet, { budget, limit: budget.perHour, percentOf: undefined })];
     }
     if (budget.scope === "Zone") {
       return [...fleet.matchedByZone].map(([zone, matched]) =>
-        meter(fleet, { budget, limit: amountOf(budget.nodes, matched), zone }),
+        meter(fleet, { budget, zone, ...limitOf(budget.nodes, matched) }),
       );
     }
     const matched = budget.scope === "Cluster" ? fleet.matchedInCluster : fleet.matched;
-    return [meter(fleet, { budget, limit: amountOf(budget.nodes, matched) })];
+    return [meter(fleet, { budget, ...limitOf(budget.nodes, matched) })];
   });
+}
+
+function limitOf(nodes: Amount, matched: number): Pick<Meter, "limit" | "percentOf"> {
+  const percentOf = "count" in nodes ? undefined : matched;
+  return { limit: amountOf(nodes, matched), percentOf };
 }
 
 /**
@@ -82,7 +89,7 @@ function meterOfWaves({ policy, matched, waves }: MeteredFleet): readonly Meter[
   }
   const title = `waves of ${sizes.map(amountText).join(", ")}`;
   const limit = Number.POSITIVE_INFINITY;
-  const kind = { zone: undefined, wide: false, limit, durationMs: undefined };
+  const kind = { zone: undefined, wide: false, limit, percentOf: undefined, durationMs: undefined };
   const none = { ends: [], head: 0, heldBack: 0 };
   return [{ policy: policy.name, ...kind, title, ...none, waves: { fullAt, opensAt: 0 } }];
 }
@@ -125,18 +132,19 @@ export function durationOf(meter: Meter, policy: Policy): Millis {
 
 function meter(
   { policy }: MeteredFleet,
-  of: { readonly budget: Budget; readonly limit: number; readonly zone?: string },
+  of: Pick<Meter, "limit" | "percentOf"> & { readonly budget: Budget; readonly zone?: string },
 ): Meter {
-  const { budget, limit, zone } = of;
+  const { budget, limit, percentOf, zone } = of;
   return {
-    ...{ policy: policy.name, zone, limit, title: titleOf(budget) },
+    ...{ policy: policy.name, zone, limit, percentOf, title: budgetTitle(budget) },
     wide: budget.kind === "Nodes" && budget.scope === "Cluster",
     durationMs: budget.kind === "PerHour" ? hours(1) : undefined,
     ...{ ends: [], head: 0, heldBack: 0 },
   };
 }
 
-function titleOf(budget: Budget): string {
+/** For example `6 an hour`, `10 % of nodes at once in a zone`. */
+export function budgetTitle(budget: Budget): string {
   if (budget.kind === "PerHour") return `${budget.perHour} an hour`;
   const unit = "count" in budget.nodes ? "nodes" : "of nodes";
   const amount = `${amountText(budget.nodes)} ${unit}`;

@@ -1,7 +1,7 @@
 import { explainWaves } from "../limits/budget.ts";
 import type { ReleaseStanding } from "../policy/release-answer.ts";
 import { formatDuration, formatInstant, type Instant, seconds } from "../time/time.ts";
-import type { Forecast, PolicyPlan, TightBudget } from "./fleet-plan.ts";
+import type { Forecast, NeededAmount, PolicyPlan } from "./fleet-plan.ts";
 
 /**
  * Explains in one sentence whether the plan of a policy can be kept, and if not, what would help.
@@ -126,13 +126,17 @@ function lateParts(forecast: Forecast): string[] {
   return parts;
 }
 
+function neededText({ value, unit }: NeededAmount): string {
+  return { Nodes: count(value, "node"), Percent: `${value} %`, PerHour: `${value} an hour` }[unit];
+}
+
 function budgetParts({ heldBack, heldPastDeadline, tight }: Forecast): string[] {
   if (heldBack + heldPastDeadline === 0) return [];
   const past = heldPastDeadline > 0 ? `, ${heldPastDeadline} of them past the deadline` : "";
-  const isWave = ({ needed }: TightBudget) => needed === undefined;
-  const who = !tight.some(isWave) ? "budgets" : tight.every(isWave) ? "waves" : "budgets and waves";
+  const waves = tight.filter(({ isWaves }) => isWaves).length;
+  const who = waves === 0 ? "budgets" : waves === tight.length ? "waves" : "budgets and waves";
   const cures = tight.map(({ budget, needed }) =>
-    needed === undefined ? budget : `${budget}; ${needed} would hold none back`,
+    needed === undefined ? budget : `${budget}; ${neededText(needed)} would hold none back`,
   );
   return [
     `${who} hold back ${count(Math.max(heldBack, heldPastDeadline), "departure")}${past}: ${cures.join(", ")}`,

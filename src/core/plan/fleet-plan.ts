@@ -166,7 +166,7 @@ export interface Forecast {
   readonly heldBack: number;
   readonly heldPastDeadline: number;
   /**
-   * The budgets and waves that hold starts, and the value with which each would hold none.
+   * The budgets and waves that hold starts, and the value with which none of them would.
    */
   readonly tight: readonly TightBudget[];
 }
@@ -174,8 +174,18 @@ export interface Forecast {
 export interface TightBudget {
   /** For example `3 nodes of the policy`, `6 an hour`, `waves of 1, 3`. */
   readonly budget: string;
-  /** Undefined for waves, which no value would keep from holding starts. */
-  readonly needed: number | undefined;
+  readonly isWaves: boolean;
+  /**
+   * Undefined for waves, which no value would keep from holding starts, and for a budget that holds
+   * starts only because of another one.
+   */
+  readonly needed: NeededAmount | undefined;
+}
+
+/** In the unit in which the budget is written. */
+export interface NeededAmount {
+  readonly value: number;
+  readonly unit: "Nodes" | "Percent" | "PerHour";
 }
 
 /** A node to plan a departure for, and the instants between which it may start. */

@@ -1,3 +1,4 @@
+import { amountOf } from "../limits/budget.ts";
 import {
   capacityAt,
   counts,
@@ -13,7 +14,7 @@ import { nextOpen, type OpenTime, openTime } from "../limits/gate.ts";
 import { type OpenHours, occurrences } from "../limits/windows.ts";
 import type { Policy, Window } from "../policy/policy.ts";
 import { type Instant, instant, type Span, spanIndexAt, subtractSpans } from "../time/time.ts";
-import type { Forecast, PlannedDeparture, TightBudget } from "./fleet-plan.ts";
+import type { Forecast, NeededAmount, PlannedDeparture, TightBudget } from "./fleet-plan.ts";
 
 interface ForecastInput {
   readonly policy: Policy;
@@ -188,9 +189,7 @@ export function forecastBudgets({ plans, earlier }: ForecastQuestion): BudgetFor
   if (meters.length === 0) return { heldBackTo, pastDeadline, tight: new Map() };
   for (const start of earlier) {
     for (const meter of meters) {
-      const isOver = start.state === "Ended" && meter.durationMs === undefined;
-      const isOutside = meter.waves !== undefined && !start.voluntary;
-      if (!isOver && !isOutside && counts(meter, start)) record(meter, start);
+      if (countsEarlier(meter, start)) record(meter, start);
     }
   }
   const queues = plans.flatMap((plan) => queuesOf(plan, meters));
@@ -208,7 +207,14 @@ export function forecastBudgets({ plans, earlier }: ForecastQuestion): BudgetFor
     queue.waiting = false;
     queue.at = Math.max(queue.at, queue.departures[queue.next]?.departAt ?? 0);
   }
-  return { heldBackTo, pastDeadline, tight: tightBudgets(plans, meters) };
+  return { heldBackTo, pastDeadline, tight: tightBudgets({ plans, earlier }, meters) };
+}
+
+/** A departure that has ended counts only in hourly budgets, an interruption in no wave. */
+function countsEarlier(meter: Meter, start: EarlierStart): boolean {
+  const isOver = start.state === "Ended" && meter.durationMs === undefined;
+  const isOutside = meter.waves !== undefined && !start.voluntary;
+  return !isOver && !isOutside && counts(meter, start);
 }
 
 function queuesOf(plan: PlannedStarts, meters: readonly Meter[]): readonly StartQueue[] {
@@ -296,37 +302,52 @@ function capacityIn(queue: StartQueue, meters: readonly Meter[]): number {
 
 /**
  * The limit that each tight budget would need for the plan to be kept as it is; waves have none.
+ * The starts that are under way count as well: they are why a budget holds a departure back now.
  */
 function tightBudgets(
-  plans: readonly PlannedStarts[],
+  { plans, earlier }: ForecastQuestion,
   meters: readonly Meter[],
 ): ReadonlyMap<string, readonly TightBudget[]> {
-  const tight = new Map<string, Map<string, number | undefined>>();
+  const tight = new Map<string, Map<string, TightBudget>>();
   for (const meter of meters) {
     if (meter.heldBack === 0) continue;
-    const titles = tight.get(meter.policy) ?? new Map<string, number | undefined>();
-    const needed =
-      meter.waves === undefined
-        ? Math.max(titles.get(meter.title) ?? 0, peak(plans, meter))
-        : undefined;
-    tight.set(meter.policy, titles.set(meter.title, needed));
+    const { policy, title: budget } = meter;
+    const titles = tight.get(policy) ?? new Map<string, TightBudget>();
+    const before = titles.get(budget);
+    const needed = neededBy(meter, { plans, earlier });
+    const isMore = (needed?.value ?? 0) > (before?.needed?.value ?? 0);
+    const isWaves = meter.waves !== undefined;
+    titles.set(budget, { budget, isWaves, needed: isMore ? needed : before?.needed });
+    tight.set(policy, titles);
   }
-  return new Map(
-    [...tight].map(([policy, titles]) => [
-      policy,
-      [...titles].map(([budget, needed]) => ({ budget, needed })),
-    ]),
-  );
+  return new Map([...tight].map(([policy, titles]) => [policy, [...titles.values()]]));
 }
 
-/** How many planned starts count on the meter at once, at most. */
-function peak(plans: readonly PlannedStarts[], meter: Meter): number {
+function neededBy(meter: Meter, question: ForecastQuestion): NeededAmount | undefined {
+  if (meter.waves !== undefined) return undefined;
+  const most = peak(meter, question);
+  // It holds back only what another budget has moved to a time when others leave.
+  if (most <= meter.limit) return undefined;
+  const { percentOf } = meter;
+  if (percentOf === undefined) {
+    return { value: most, unit: meter.durationMs === undefined ? "Nodes" : "PerHour" };
+  }
+  let percent = Math.floor((100 * most) / Math.max(1, percentOf));
+  while (amountOf({ percent }, percentOf) < most) percent += 1;
+  return percent > 100 ? undefined : { value: percent, unit: "Percent" };
+}
+
+/** How many starts count on the meter at once, at most, if every planned one is on time. */
+function peak(meter: Meter, { plans, earlier }: ForecastQuestion): number {
   const changes: { at: number; by: number }[] = [];
+  const add = ({ policy, zone, at }: MeteredStart): void => {
+    if (!counts(meter, { policy, zone, at })) return;
+    changes.push({ at, by: 1 }, { at: at + durationOf(meter, policy), by: -1 });
+  };
+  for (const start of earlier) if (countsEarlier(meter, start)) add(start);
   for (const { policy, departures, requested } of plans) {
-    const durationMs = durationOf(meter, policy);
     for (const { zone, departAt } of [...departures, ...requested]) {
-      if (!counts(meter, { policy, zone, at: departAt })) continue;
-      changes.push({ at: departAt, by: 1 }, { at: departAt + durationMs, by: -1 });
+      add({ policy, zone, at: departAt });
     }
   }
   changes.sort((a, b) => a.at - b.at || a.by - b.by);

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { seededRng } from "../../../src/core/chance/chance.ts";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
+import { budgetTitle } from "../../../src/core/limits/budget-meter.ts";
 import { occurrences, openHours } from "../../../src/core/limits/windows.ts";
 import type { PolicyPlan } from "../../../src/core/plan/fleet-plan.ts";
 import { wideningFor } from "../../../src/core/plan/forecast.ts";
@@ -155,7 +156,7 @@ describe("budgets in a forecast", () => {
     expect(starts.map((one) => one.slice(11, 16))).toEqual(["00:00", "01:00", "02:00"]);
     expect(made.forecast).toMatchObject({
       heldBack: 2,
-      tight: [{ budget: "1 an hour", needed: 3 }],
+      tight: [{ budget: "1 an hour", needed: { value: 3, unit: "PerHour" } }],
     });
   });
 
@@ -167,7 +168,9 @@ describe("budgets in a forecast", () => {
       nodes: [dueIn("n1", 60), dueIn("n2", 75), dueIn("n3", 600)],
     });
     expect(made.forecast).toMatchObject({ feasible: false, late: ["n2"], heldPastDeadline: 1 });
-    expect(made.forecast.tight).toEqual([{ budget: "1 an hour", needed: 2 }]);
+    expect(made.forecast.tight).toMatchObject([
+      { budget: "1 an hour", needed: { value: 2, unit: "PerHour" } },
+    ]);
   });
 
   it("make every node late whose window closes before there is a place, not just the first", () => {
@@ -323,5 +326,72 @@ describe("waves in a forecast", () => {
     const made = plan({ policy: of(1), nodes, departures: [failed] });
     expect(made.forecast).toMatchObject({ feasible: true, heldBack: 0 });
     expect(sentence(made)).toContain("wave 1 of 1 is halted");
+  });
+});
+
+describe("the value with which a budget would hold none back", () => {
+  const explained = (world: World) => {
+    const made = plan(world);
+    const report = planReport({ at: now, policies: [made], notPlanned: [], bad: [], ties: [] });
+    return report.policies[0]?.forecast.explain ?? "";
+  };
+  const started = (name: string, minutesAgo: number) =>
+    aDeparture(aNode(name), {
+      cause: "SpotInterruption",
+      status: { phase: "Draining", startedAt: instant(now - minutes(minutesAgo)) },
+    });
+
+  it("counts the departures that are under way", () => {
+    const budgets = [{ kind: "Nodes", scope: "Policy", nodes: { count: 2 } }] as const;
+    const departures = [started("a", 1), started("b", 1)];
+    const nodes = [aNode("a"), aNode("b"), dueIn("n1", 1)];
+    expect(explained({ policy: { budgets }, nodes, departures })).toContain(
+      "budgets hold back 1 departure, 1 of them past the deadline: 2 nodes at once; 3 nodes would hold none back",
+    );
+  });
+
+  it("is a share of the nodes where the budget is one", () => {
+    const budgets = [{ kind: "Nodes", scope: "Policy", nodes: { percent: 10 } }] as const;
+    const spacing = { mode: "Late", minMs: minutes(0) } as const;
+    const nodes = Array.from({ length: 40 }, (_, place) => dueIn(`n${place}`, 60));
+    expect(explained({ policy: { budgets, spacing }, nodes })).toMatch(
+      /10 % of nodes at once; 100 % would hold none back$/,
+    );
+  });
+
+  it("holds none back in any fleet, once every budget has it", () => {
+    const rng = seededRng(7);
+    const below = (most: number): number => Math.floor(rng() * most);
+    let tried = 0;
+    for (let run = 0; run < 300; run += 1) {
+      const size = 2 + below(12);
+      const nodes = Array.from({ length: size }, (_, place) =>
+        dueIn(`n${place}`, below(90), inZone(`z${below(2)}`)),
+      );
+      const departures = nodes.slice(0, below(4)).map(({ name }) => started(name, below(20)));
+      const amount = () => (below(2) === 0 ? { count: 1 + below(3) } : { percent: 5 + below(40) });
+      const scopes = ["Policy", "Zone", "Cluster"] as const;
+      const budgets: Policy["budgets"] = [
+        { kind: "Nodes", scope: scopes[below(3)] ?? "Policy", nodes: amount() },
+        ...(below(2) === 0 ? [{ kind: "PerHour" as const, perHour: 1 + below(4) }] : []),
+      ];
+      const spacing = { mode: "Late", minMs: minutes(below(10)) } as const;
+      const world = { policy: { budgets, spacing }, nodes, departures };
+      const { tight } = plan(world).forecast;
+      if (tight.length === 0) continue;
+      tried += 1;
+      const cured = budgets.map((budget) => {
+        const needed = tight.find((one) => one.budget === budgetTitle(budget))?.needed;
+        if (needed === undefined) return budget;
+        if (budget.kind === "PerHour") return { ...budget, perHour: needed.value };
+        return {
+          ...budget,
+          nodes: needed.unit === "Percent" ? { percent: needed.value } : { count: needed.value },
+        };
+      });
+      const after = plan({ ...world, policy: { budgets: cured, spacing } }).forecast;
+      expect([run, after.heldBack, after.heldPastDeadline]).toEqual([run, 0, 0]);
+    }
+    expect(tried).toBeGreaterThan(100);
   });
 });
