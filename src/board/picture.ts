@@ -85,7 +85,7 @@ function policyCard(
     wantedMs: spacing.wantedMs,
     reachedMs: spacing.reachedMs,
     bestMs: spacing.bestMs,
-    isFeasible: reason === "InTime" || reason === "Paused",
+    isFeasible: reason === "InTime" || reason === "Paused" || reason === "NoNodes",
     forecast: explain,
     freezeUntil: policy.gates.freezeUntil ?? null,
     shut: shutSpans(one, now),

@@ -118,6 +118,21 @@ describe("what the controller found out from the cloud", () => {
   });
 });
 
+describe("a policy that selects no node", () => {
+  const nodeSelector = {
+    nodeSelectorTerms: [{ matchExpressions: [{ key: "pool", operator: "In", values: ["none"] }] }],
+  };
+
+  it("is named on stderr and in the table, and fails under --strict", async () => {
+    const items = [node("n1"), policy({ nodeSelector })];
+    const { code, out, err } = await printed(items, ["--strict"]);
+    expect(code).toBe(3);
+    expect(err).toContain("Policy spot selects no node");
+    expect(out).toMatch(/^Policy spot: 0 nodes\. It selects no node/);
+    expect(await printed(items)).toMatchObject({ code: 0 });
+  });
+});
+
 describe("the table of a plan", () => {
   const held = (name: string, departAt: string) => ({
     ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "Departure" },

@@ -110,6 +110,10 @@ describe("in Japanese", () => {
       "2026-11-20T09:30:00.000Z まで凍結中、全 3 件の出発は予定どおりです",
     ],
     ["n1 leaves at 2026-11-20T09:30:00.000Z", "n1 は 2026-11-20T09:30:00.000Z に出発します"],
+    [
+      "It selects no node: compare its nodeSelector with the labels of the nodes",
+      "対象のノードがありません。nodeSelector とノードのラベルを比べてください",
+    ],
     ["No departure is ahead", "予定された出発はありません"],
     ["The departures cannot be read", "出発を読み取れません"],
     [

@@ -21,7 +21,8 @@ import { formatTable, relativeTime } from "../command-line/terminal.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
 
 /**
- * Shows which nodes leave, when and why. With `--strict`, the exit code of an infeasible plan is 3.
+ * Shows which nodes leave, when and why. With `--strict`, the exit code is 3 if the plan is
+ * infeasible, or a policy selects no node.
  */
 export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
   const { output } = options;
@@ -38,8 +39,9 @@ export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
   if (isTable) io.out(tableOf(report, { headline, at, isWide: output === "wide" }));
   else await printData(report, output, io);
   const infeasible = report.policies.some((policy) => !policy.forecast.feasible);
+  const idle = report.policies.some(({ matched }) => matched === 0);
   // Nodes of a policy that cannot be read do not leave at all.
-  return options.strict && (infeasible || fleet.badPolicies.length > 0) ? 3 : 0;
+  return options.strict && (infeasible || idle || fleet.badPolicies.length > 0) ? 3 : 0;
 };
 
 /** In older files, what was planned when they were written is in the past by now. */
@@ -76,7 +78,10 @@ function warningsOf(
   const bad = badPolicies.map(
     ({ name, problem }) => `Policy ${name} cannot be read, so its nodes stay: ${problem}`,
   );
-  return [...none, ...bad, ...policyRemarks, ...planWarnings(plan)];
+  const idle = plan.policies
+    .filter(({ matched }) => matched === 0)
+    .map(({ policy }) => `Policy ${policy.name} selects no node`);
+  return [...none, ...bad, ...idle, ...policyRemarks, ...planWarnings(plan)];
 }
 
 interface TableStyle {

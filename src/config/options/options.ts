@@ -256,7 +256,7 @@ export const options = [
     type: "switch",
     default: "false",
     commands: ["plan"],
-    help: "Exit with 3 if the plan is infeasible, or a policy of the cluster cannot be read",
+    help: "Exit with 3 if the plan is infeasible, or a policy selects no node or cannot be read",
   },
   {
     name: "notice",

@@ -81,7 +81,7 @@ const policyStatus: ObjectField = {
     },
     nextDepartureAt: instantField("When the next node leaves."),
     conditions: conditionsField(
-      "`Ready`: the policy is valid, otherwise the message names the fields; `Feasible`: see `forecast`, and Unknown while it is paused; `WavesPassed`: see `waves`; `SpotReady`: what the audit says of the workloads that can run on its nodes.",
+      "`Ready`: the policy is valid, otherwise the message names the fields; `Feasible`: see `forecast`, and Unknown while it is paused or selects no node; `WavesPassed`: see `waves`; `SpotReady`: what the audit says of the workloads that can run on its nodes.",
     ),
   },
 };

@@ -125,11 +125,10 @@ function policyLine(plan: PolicyPlan, { blocked, held, at }: HeldAndBlocked): He
   const { reason, explain } = policyStanding(plan, blocked);
   const { freezeUntil } = policy.gates;
   const frozen = freezeUntil !== undefined && freezeUntil > at ? freezeUntil : undefined;
-  const isAsWanted =
-    reason === "Paused" || policy.dryRun || frozen !== undefined || held.length > 0;
-  const isBad = reason !== "InTime" && reason !== "Paused";
+  const isNoted = reason === "Paused" || policy.dryRun || frozen !== undefined || held.length > 0;
+  const isBad = reason !== "InTime" && reason !== "Paused" && reason !== "NoNodes";
   const text = frozen === undefined ? explain : `Frozen until ${formatInstant(frozen)}; ${explain}`;
-  return line("Policy", isBad ? "Bad" : isAsWanted ? "Note" : "Good", text, {
+  return line("Policy", isBad ? "Bad" : isNoted ? "Note" : "Good", text, {
     policy: policy.name,
     waiting: waitingOf(held),
   });

@@ -141,12 +141,13 @@ const ready: PolicyCondition = {
 };
 
 /**
- * Whether the policy's nodes leave in time: Unknown while it is paused, False if nodes are held
- * back.
+ * Whether the policy's nodes leave in time: Unknown while it is paused or selects no node, False if
+ * nodes are held back.
  */
 function feasibleCondition(plan: PolicyPlan, blocked: readonly NotPlanned[]): PolicyCondition {
   const { reason, explain: message } = policyStanding(plan, blocked);
-  const status = reason === "Paused" ? "Unknown" : reason === "InTime" ? "True" : "False";
+  const isUnknown = reason === "Paused" || reason === "NoNodes";
+  const status = isUnknown ? "Unknown" : reason === "InTime" ? "True" : "False";
   return { type: "Feasible", status, reason, message };
 }
 

@@ -4,10 +4,12 @@ import type { FleetPlan, NotPlanned, PolicyPlan } from "./fleet-plan.ts";
 
 /**
  * Whether a policy's nodes leave in time, and why not: the reason of its condition `Feasible`, and
- * what every view says of the policy. `Paused`: unknown, because nothing leaves.
+ * what every view says of the policy. `Paused` and `NoNodes`: unknown, because nothing leaves. A
+ * pool may have no nodes for a while, but a selector with a mistake looks the same.
  */
 export type PolicyStandingReason =
   | "Paused"
+  | "NoNodes"
   | "PolicyInvalid"
   | Extract<Reason, "ReleaseImpossible" | "CloudUnreachable">
   | "Late"
@@ -17,6 +19,8 @@ export interface PolicyStanding {
   readonly reason: PolicyStandingReason;
   readonly explain: string;
 }
+
+const noNodes = "It selects no node: compare its nodeSelector with the labels of the nodes";
 
 /** The nodes of a policy that an unreadable policy might own. */
 export function blockedNodes({ notPlanned }: FleetPlan, policy: string): readonly NotPlanned[] {
@@ -32,6 +36,7 @@ export function policyStanding(plan: PolicyPlan, blocked: readonly NotPlanned[])
       explain: `The policy is paused: ${nodeCount(matched)} without a departure time`,
     };
   }
+  if (matched === 0) return { reason: "NoNodes", explain: noNodes };
   const explain = explainForecast(plan);
   const [first] = blocked;
   if (first !== undefined) {

@@ -25,7 +25,10 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     /^There is no DeparturePolicy: no node is planned$/,
     "DeparturePolicy がないため、どのノードも計画されません",
   ],
-  [/^It selects no node$/, "対象のノードがありません"],
+  [
+    /^It selects no node: compare its nodeSelector with the labels of the nodes$/,
+    "対象のノードがありません。nodeSelector とノードのラベルを比べてください",
+  ],
   [
     /^It cannot be read, and its (\d+) nodes? stay: (.+)$/,
     "読み取れないため、$1 台のノードは残ります: $2",

@@ -129,3 +129,17 @@ describe("the forecast of a policy", () => {
     );
   });
 });
+
+it("a policy that selects no node is not said to be in time", () => {
+  const [spot] = statuses({ policies: [aPolicy({ nodeSelector: selects("none") })] });
+  expect(spot).toMatchObject({
+    ...{ matchedNodes: 0, forecast: { feasible: false } },
+    conditions: {
+      Ready: { status: "True", reason: "Understood" },
+      Feasible: {
+        ...{ status: "Unknown", reason: "NoNodes" },
+        message: "It selects no node: compare its nodeSelector with the labels of the nodes",
+      },
+    },
+  });
+});
