@@ -1,4 +1,4 @@
-/** What modules declare: exports are used, and a type's name is declared once and says something. */
+/** What modules declare: exports are used, and a type has one declaration and a meaningful name. */
 import type { Module } from "./module-graph.ts";
 
 /**

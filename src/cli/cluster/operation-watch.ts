@@ -10,7 +10,7 @@ import { type Instant, plus, seconds } from "../../core/time/time.ts";
 import { isLastcallError } from "../../errors.ts";
 import { translateLease } from "../../kube/lease/lease-store.ts";
 import { daemonSetsPath } from "../../kube/object/api-call.ts";
-import { ownWorkload } from "../doctor/own-workloads.ts";
+import { ownWorkload, workloadFacts } from "../doctor/own-workloads.ts";
 
 const leaseName = "lastcall";
 /** How often the Lease and the agents are read: an expired Lease is noticed soon afterwards. */
@@ -76,7 +76,8 @@ async function readAgents(source: OperationSource): Promise<AgentStanding> {
   const found = all === "Unreadable" ? await listed(source, path, query) : all;
   const agent = found === "Unreadable" ? undefined : ownWorkload(found, "agent", undefined);
   if (agent === undefined) return { kind: all === "Unreadable" ? "Unreadable" : "None" };
-  return { kind: "Found", ready: agent.ready, wanted: agent.wanted };
+  const { ready, wanted } = workloadFacts(agent);
+  return { kind: "Found", ready, wanted };
 }
 
 async function listed(

@@ -44,7 +44,7 @@ export const messageField = templateField({
   default: "{{summary}}",
 });
 
-export function urlField(description: string): StringField {
+function urlField(description: string): StringField {
   return {
     type: "string",
     description,

@@ -1,4 +1,4 @@
-import { mayBeSameMachine, type NodeFacts, parseProviderId } from "../cluster/node.ts";
+import { type NodeFacts, parseProviderId } from "../cluster/node.ts";
 import { type Departure, isLive, isNoticed, isUnderWay } from "../departure/departure.ts";
 import { type HookResult, type Policy, selectPolicy } from "../policy/policy.ts";
 import { hours, type Instant, later, type Millis, minutes, plus } from "../time/time.ts";
@@ -172,7 +172,7 @@ export function resolveNotice(
   if (selectPolicy(node, scene.policies) === undefined) return { kind: "NotOwned" };
   if (!isNear(notice, scene.at)) return { kind: "TooEarly" };
   const former = scene.departuresOf(node.uid);
-  if (former.some((one) => isDealtWith(one, { node, notice }))) return { kind: "Known" };
+  if (former.some((one) => isDealtWith(one, notice))) return { kind: "Known" };
   if (former.some(isUndoing)) return { kind: "Undoing" };
   const { departureNamed } = scene;
   return callOf(node, { notice, former, departureNamed }) ?? { kind: "Known" };
@@ -226,20 +226,10 @@ function isAnothers({ cause, noticedAt }: Notice, node: NodeFacts): boolean {
 
 const machineLeft: ReadonlySet<unknown> = new Set(["Planned", "Preempted", "Forced", "Expired"]);
 
-interface NoticeOfNode {
-  readonly node: NodeFacts;
-  readonly notice: Notice;
-}
-
 /** Whether the event has had its departure, or the machine left by a later one. */
-function isDealtWith(departure: Departure, { node, notice }: NoticeOfNode): boolean {
+function isDealtWith(departure: Departure, notice: Notice): boolean {
+  if (departure.source === sourceOf(notice)) return true;
   const { endedAt, outcome } = departure.status;
-  const isOfNextBoot =
-    notice.isOfOneBoot === true &&
-    endedAt !== undefined &&
-    endedAt < notice.noticedAt &&
-    !mayBeSameMachine(departure.node, node);
-  if (departure.source === sourceOf(notice)) return !isOfNextBoot;
   return endedAt !== undefined && endedAt >= notice.noticedAt && machineLeft.has(outcome);
 }
 

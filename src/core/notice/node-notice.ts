@@ -89,7 +89,6 @@ function ofCondition(condition: NodeCondition, at: Instant): Notice | undefined 
     noticedAt: at,
     source: `node/${type}`,
     eventId: found.eventId ?? eventIdFrom(`${reason}-${found.id}`),
-    ...(found.eventId === undefined && found.namedAt === undefined && { isOfOneBoot: true }),
   };
 }
 

@@ -35,8 +35,6 @@ export interface Notice {
   readonly source: string;
   /** Identifies the notice across readings. */
   readonly eventId: string;
-  /** The platform gives the event neither an id nor a time: another boot's is another event. */
-  readonly isOfOneBoot?: boolean | undefined;
   /** The event waits for an acknowledgement and concerns no other machine. */
   readonly canBegin?: boolean | undefined;
   /** The cloud has explicitly cancelled it. */

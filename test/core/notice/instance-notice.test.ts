@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { Departure, Outcome } from "../../../src/core/departure/departure.ts";
 import { resolveNotice } from "../../../src/core/notice/instance-notice.ts";
-import { noticeOfEvent } from "../../../src/core/notice/node-notice.ts";
 import type { Notice, NoticeCause } from "../../../src/core/notice/notice.ts";
 import type { Cause } from "../../../src/core/policy/action.ts";
 import { defaultPolicy } from "../../../src/core/policy/policy.ts";
@@ -338,38 +337,5 @@ describe("a cloud notice about a machine", () => {
     // The new machine took over the old Node object, with a boot ID of its own.
     const now = node({ bootID: "boot-2" });
     expect(meaning({ node: now, departures: [former] }).kind).toBe(kind);
-  });
-});
-
-describe("an Event that names neither an id nor a time", () => {
-  const reboot = { reason: "RebootScheduled", message: "RebootScheduled is now: True" };
-  const seenAt = (at: typeof eventAt) => noticeOfEvent(reboot, at) as Notice;
-  const labels = { "kubernetes.azure.com/scalesetpriority": "spot" };
-  const machine = "azure:///subscriptions/s/resourceGroups/g/virtualMachines/0";
-  const onAzure = (bootID: string) => node({ bootID, labels, providerID: machine });
-  const first = seenAt(plus(eventAt, hours(-24)));
-
-  function meaningOf(notice: Notice, bootID: string) {
-    const departure = ended("Cancelled", plus(eventAt, hours(-23)), {
-      source: `${first.source}/${first.eventId}`,
-      node: { name: "n1", uid: "0123456789abcdef", providerID: machine, bootID: "boot-1" },
-    });
-    return meaning({ machine, notice, node: onAzure(bootID), departures: [departure] }).kind;
-  }
-
-  it("is another one after the reboot that the first has announced", () => {
-    expect(meaningOf(seenAt(eventAt), "boot-2")).toBe("Make");
-  });
-
-  it("is the same one during that boot, and when its old Event is read again later", () => {
-    expect(meaningOf(seenAt(eventAt), "boot-1")).toBe("Known");
-    const recent = plus(eventAt, minutes(-1));
-    const old = ended("Cancelled", recent, {
-      source: `${first.source}/${first.eventId}`,
-      node: { name: "n1", uid: "0123456789abcdef", bootID: "boot-1" },
-    });
-    const notice = seenAt(plus(eventAt, minutes(-10)));
-    const again = { machine, notice, node: onAzure("boot-2"), departures: [old] };
-    expect(meaning(again).kind).toBe("Known");
   });
 });
