@@ -224,7 +224,7 @@ function advised(departure: Departure, pass: Pass): Decision[] {
     const words = because("Noticed", departure);
     return [{ kind: "Move", departure, departAt, policy: policy.name, ...words }];
   }
-  const planned = { reason: "Spaced", deadlineAt: never, endsAt: never } as const;
+  const planned = { reason: "Spaced", deadlineAt: never, overridesBudgetAt: never } as const;
   return due(departure, { policy, planned }, pass);
 }
 

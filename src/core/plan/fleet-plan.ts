@@ -106,6 +106,8 @@ export interface PlannedDeparture {
   readonly deadlineAt: Instant;
   /** The end of the node's lifetime, which limits departures that missed their instant. */
   readonly endsAt: Instant;
+  /** From when it starts regardless of the budgets: `endsAt`, or earlier if several wait. */
+  readonly overridesBudgetAt: Instant;
   readonly departAt: Instant;
   /**
    * When to start: at `departAt`, or a few seconds earlier if a window would close in the meantime.

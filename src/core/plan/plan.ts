@@ -349,7 +349,8 @@ export function nextLook(decisions: readonly Decision[], pass: Pass): Instant | 
     const { entry } = planned;
     look(beforeBegin(planned, pass));
     if (entry.beginAt > now) continue;
-    for (const next of [entry.deadlineAt, entry.endsAt, plus(now, heldAgainMs)]) look(next);
+    for (const next of [entry.deadlineAt, entry.overridesBudgetAt, plus(now, heldAgainMs)])
+      look(next);
   }
   for (const departure of pass.snapshot.departures) {
     for (const next of looksAt(departure, now)) look(next);

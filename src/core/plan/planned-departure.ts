@@ -268,6 +268,7 @@ export function departureOf({ candidate }: Job, place: Place): PlannedDeparture 
     earliestAt,
     deadlineAt,
     endsAt,
+    overridesBudgetAt: endsAt,
     departAt,
     beginAt:
       reason === "DeadlineBeatsWindow" ? departAt : beginAtOf(departAt, { earliestAt, hours }),

@@ -1,7 +1,7 @@
 import { keptAway, type OpenTime, openTime } from "../limits/gate.ts";
 import { type OpenHours, openHours } from "../limits/windows.ts";
 import type { Policy } from "../policy/policy.ts";
-import { instant, later, type Millis, millis } from "../time/time.ts";
+import { type Instant, instant, later, type Millis, millis } from "../time/time.ts";
 import type { PlanCandidates, PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
 import { type MissedPlan, placeMissed, placeOverdue } from "./overdue-plan.ts";
 import { byTime, departureOf, placeJobs } from "./planned-departure.ts";
@@ -17,11 +17,12 @@ import {
 import {
   type Classes,
   hasAllowedInstant,
-  queueOpensAt,
+  queued,
   sortOut,
   wallsOf,
   withCrowdedMissed,
 } from "./start.ts";
+import { budgetOverrides, type QueueSpacing, queueOpensAt } from "./start-queue.ts";
 
 export interface PlacedPolicy {
   readonly spacing: PlanSpacing;
@@ -95,8 +96,8 @@ function problemOf({ free, forced, due, ...classes }: Classes, scene: Scene): Sp
 }
 
 /** When the policy last started a departure; now, if a late one starts now. */
-function leftAt({ beginsLate, pace }: Classes, { at }: Scene): number | undefined {
-  return beginsLate === undefined ? pace.leftAt : at;
+function leftAt({ beginsLate, pace }: Classes, { at }: Scene): Instant | undefined {
+  return beginsLate === undefined ? asInstant(pace.leftAt) : at;
 }
 
 interface Placing {
@@ -117,7 +118,9 @@ function placeClasses(classes: Classes, scene: Scene): Placing {
   const overdue = placeOverdue(classes, around);
   const placed = [...inTurn, ...overdue].sort(byTime);
   const departures = withQueue(placed, classes, {
-    lastStart,
+    // Without the late departure that starts now: it does not wait for itself.
+    lastStart: asInstant(classes.pace.leftAt),
+    minMs,
     gap: Math.min(minMs, bestMs ?? minMs),
   });
   const spacing = {
@@ -146,19 +149,33 @@ function bestWithMissed(
   return reached === null ? best : Math.max(reached, best ?? 0);
 }
 
-/** If any due departure waits for a budget, none of the due ones starts before the queue opens. */
+/**
+ * Departures that can no longer choose their instants start a gap apart. Those that are planned
+ * before the last of them has to start will wait as well, and count already.
+ */
 function withQueue(
   placed: readonly PlannedDeparture[],
   { due, overdueDue }: Classes,
-  { lastStart, gap }: { readonly lastStart: number | undefined; readonly gap: number },
+  spacing: QueueSpacing,
 ): readonly PlannedDeparture[] {
-  const all = [...due, ...overdueDue];
-  const opensAt = lastStart && queueOpensAt(all, { lastStart, gap });
-  if (opensAt === undefined) return placed;
-  const inQueue = new Set(all.map(({ job }) => job.candidate.node.uid));
-  return placed.map((one) =>
-    inQueue.has(one.node.uid) ? { ...one, beginAt: later(one.beginAt, instant(opensAt)) } : one,
+  const inQueue = new Set(
+    queued([...due, ...overdueDue], spacing.lastStart).map(({ job }) => job.candidate.node.uid),
   );
+  if (inQueue.size === 0) return placed;
+  const queue = placed.filter((one) => inQueue.has(one.node.uid));
+  const lastEnd = queue.reduce((last, { endsAt }) => Math.max(last, endsAt), 0);
+  const coming = placed.filter((one) => !inQueue.has(one.node.uid) && one.departAt <= lastEnd);
+  const opensAt = queueOpensAt([...queue, ...coming], spacing);
+  const overrides = budgetOverrides([...queue, ...coming], spacing);
+  return placed.map((one) => {
+    if (!inQueue.has(one.node.uid)) return one;
+    const { beginAt, endsAt } = one;
+    return {
+      ...one,
+      beginAt: opensAt === undefined ? beginAt : later(beginAt, opensAt),
+      overridesBudgetAt: overrides.get(one) ?? endsAt,
+    };
+  });
 }
 
 interface InTime {
@@ -236,6 +253,10 @@ function hoursUntilLastDeadline({ policy, candidates, at }: PlanCandidates): Ope
   let last = at;
   for (const { deadlineAt } of candidates) last = later(last, deadlineAt);
   return openHours(policy.windows, { startAt: at, endAt: instant(last + 1) });
+}
+
+function asInstant(at: number | undefined): Instant | undefined {
+  return at === undefined ? undefined : instant(at);
 }
 
 function asMillis(ms: number | null): Millis | null {

@@ -98,19 +98,15 @@ function overdueInTurn(
 }
 
 /**
- * When the first due departure may start if any of them waits for a budget: a gap after the newest
- * start, as far as the lifetimes of all of them allow. Undefined if none waits. Instants are whole
- * milliseconds.
+ * The due departures that start one gap after another, whatever they were held by: all of them if
+ * any waits for a budget, otherwise those that were due already when the last one started.
  */
-export function queueOpensAt(
+export function queued(
   due: readonly DueDeparture[],
-  { lastStart, gap }: { readonly lastStart: number; readonly gap: number },
-): number | undefined {
-  if (!due.some(waitsForBudget)) return undefined;
-  const gaps = due
-    .filter(({ reason }) => reason !== "Overdue")
-    .map(({ job }, place) => (job.candidate.endsAt - lastStart) / (place + 1));
-  return lastStart + Math.floor(Math.max(0, Math.min(gap, ...gaps)));
+  lastStart: number | undefined,
+): readonly DueDeparture[] {
+  if (due.some(waitsForBudget)) return due;
+  return lastStart === undefined ? [] : due.filter(({ at }) => at <= lastStart);
 }
 
 /**
@@ -148,7 +144,7 @@ function reasonOf(
 export interface StartQuestion {
   readonly departure: Departure;
   /** Its entry in the plan. */
-  readonly planned: Pick<PlannedDeparture, "reason" | "deadlineAt" | "endsAt">;
+  readonly planned: Pick<PlannedDeparture, "reason" | "deadlineAt" | "overridesBudgetAt">;
   readonly node: NodeFacts;
   readonly policy: Policy;
   readonly ledger: BudgetUsage;
@@ -183,8 +179,8 @@ const unforced: ReadonlySet<Reason> = new Set([
  * Whether a planned departure that is due may start. A machine that could not be released always
  * holds it back. Windows, gates, waves and budgets hold it back as well. Its deadline overrides all
  * of these except budgets, which may use the reserve too: departures that were held up together
- * must not leave together. The end of its lifetime also overrides budgets, and the reason records
- * that. A node that was overdue when first planned is never forced: all others of its kind would be
+ * must not leave together. The end of its lifetime also overrides budgets, or an earlier instant if
+ * several wait for it, and the reason records that. A node that was overdue when first planned is never forced: all others of its kind would be
  * forced with it.
  */
 export function startVerdict(question: StartQuestion): StartVerdict {
@@ -201,9 +197,9 @@ function releaseOf({ policy, node, releaseAnswer, now }: StartQuestion): Release
 }
 
 function forcedAt(held: GateHold, { planned }: StartQuestion): number {
-  const { reason, deadlineAt, endsAt } = planned;
+  const { reason, deadlineAt, overridesBudgetAt } = planned;
   if (reason === "Overdue") return Number.POSITIVE_INFINITY;
-  return held.reason === "BudgetSpent" ? endsAt : deadlineAt;
+  return held.reason === "BudgetSpent" ? overridesBudgetAt : deadlineAt;
 }
 
 /**

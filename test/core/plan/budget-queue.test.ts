@@ -30,6 +30,8 @@ function nineNodes({ lifetime, ageMs, minMs, atOnce, drainMs }: Fleet): DecideRu
   return run;
 }
 
+const gapsOf = (starts: readonly number[]) =>
+  starts.slice(1).map((start, place) => start - (starts[place] ?? 0));
 const inMs = (ms: number) => instant(startAt + ms);
 const lasting = (maxMs: number, reserveMs: number): Policy["lifetime"] => ({
   minMs: 0 as Millis,
@@ -169,10 +171,15 @@ describe("a departure at the end of its lifetime", () => {
     expect(decided).toContain("Begin DeadlineForces");
   });
 
-  it.each([1, 500])("starts %d ms later, even if another one has just started late", (lateMs) => {
-    const begun = { phase: "Draining", startedAt: inMs(0), timeline: [] } as const;
-    const late = { plannedMs: -2 * minute, ageMs: 1435 * minute, status: begun };
-    expect(decidedOf(lateMs, [], [late])).toEqual(["Begin Spaced"]);
+  it.each([1, 500])("is late rather than start with another one, %d ms later", (lateMs) => {
+    const begun = { phase: "Draining", timeline: [] } as const;
+    const late = (agoMs: number) => ({
+      plannedMs: -17 * minute,
+      ageMs: 1435 * minute,
+      status: { ...begun, startedAt: inMs(-agoMs) },
+    });
+    expect(decidedOf(lateMs, [], [late(0)])).toEqual([]);
+    expect(decidedOf(lateMs, [], [late(15 * minute)])).toEqual(["Begin Spaced"]);
   });
 });
 
@@ -194,21 +201,73 @@ describe("departures that wait for a budget", () => {
     run.until(inMs(200_000));
     const starts = run.begun.map((one) => (one.at - startAt) / 1000);
     expect(starts.slice(0, 3)).toEqual([12, 18, 24]);
-    const gaps = starts.slice(4).map((start, place) => start - (starts[place + 3] ?? 0));
+    const gaps = gapsOf(starts.slice(3));
     expect(starts[3]).toBeGreaterThanOrEqual(90);
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(6);
     expect(run.mostOut).toBe(3);
   });
 
-  it("start closer together if their lifetimes would end first", () => {
-    // Alive until 260 s from now; six still have to leave after 245 s.
+  it("override the budget early enough to start spacing.min apart before their lifetimes end", () => {
+    // Alive until 260 s from now; the three slow ones are out until 245 s.
     const run = nineNodes({ ...spaced, ageMs: 40_000, drainMs: drainsUntil(245_000) });
     run.until(inMs(400_000));
     const starts = run.begun.map((one) => (one.at - startAt) / 1000);
     const last = starts.slice(3);
     expect(last).toHaveLength(6);
+    // Six seconds apart, the last four tenths before its lifetime ends.
+    expect(last[0]).toBe(229.6);
     expect(Math.max(...last)).toBeLessThanOrEqual(260);
+    expect(Math.min(...gapsOf(last))).toBeGreaterThanOrEqual(6);
     expect(run.begun.map(({ reason }) => reason)).not.toContain("Overdue");
-    expect(run.mostOut).toBe(3);
+    // Each of the six is gone a second after it started.
+    expect(run.mostOut).toBe(4);
   });
+});
+
+describe("a budget that one node uses up for good", () => {
+  const minute = 60_000;
+
+  /** Nine nodes, whose lifetime ends five hours from now; the first to leave never does. */
+  function stuck(reserveMinutes: number): DecideRun {
+    let count = 0;
+    const drainMs = () => {
+      count += 1;
+      return count === 1 ? 10_000 * minute : minute;
+    };
+    const lifetime = lasting(400 * minute, reserveMinutes * minute);
+    return nineNodes({ lifetime, ageMs: 100 * minute, minMs: 15 * minute, atOnce: 1, drainMs });
+  }
+
+  const minutesOf = (run: DecideRun) => run.begun.map((one) => (one.at - startAt) / minute);
+
+  it.each([
+    ["long enough for eight gaps of spacing.min", 150, 15],
+    ["in which they leave 4 minutes apart, a minute early", 33, 4],
+    ["too short for eight gaps of a fifteenth of spacing.min", 4, 1],
+    ["of nothing", 0, 1],
+  ])("is overridden one gap at a time, with a reserve %s", (_, reserveMinutes, gap) => {
+    const run = stuck(reserveMinutes);
+    run.until(inMs(2000 * minute));
+    const starts = minutesOf(run);
+    expect(starts).toHaveLength(9);
+    expect(Math.min(...gapsOf(starts))).toBeGreaterThanOrEqual(gap - 0.01);
+    expect(Math.max(...starts)).toBeLessThanOrEqual(300);
+  });
+
+  it.each([250, 280, 299.99, 300.01, 400])(
+    "is not overridden for all at once if nobody led until minute %d",
+    (untilMinute) => {
+      const run = stuck(24);
+      // The first has left, and the others wait for the budget.
+      run.until(inMs(230 * minute));
+      run.nobodyLeads((untilMinute - 230) * minute);
+      run.until(inMs(2000 * minute));
+      const starts = minutesOf(run);
+      expect(starts.length).toBeGreaterThan(1);
+      expect(Math.min(...gapsOf(starts))).toBeGreaterThanOrEqual(1);
+      expect(Math.max(...run.begun.map(({ at }) => at))).toBeGreaterThan(
+        inMs(untilMinute * minute),
+      );
+    },
+  );
 });

@@ -27,7 +27,12 @@ function verdictAtDeadline({ departure, planned, departures = [], ...question }:
   const answers = { gateAnswers: {}, releaseAnswers: everyMachine };
   const verdict = startVerdict({
     departure: aDeparture(node, { departAt: plus(now, minutes(-10)), ...departure }),
-    planned: { reason: "Spaced", deadlineAt: now, endsAt: plus(now, minutes(30)), ...planned },
+    planned: {
+      reason: "Spaced",
+      deadlineAt: now,
+      overridesBudgetAt: plus(now, minutes(30)),
+      ...planned,
+    },
     ...{
       node,
       policy,
@@ -95,7 +100,11 @@ describe("a used-up budget", () => {
 
   it.each<[string, Question["planned"], string]>([
     ["holds a departure past its deadline, into the reserve", {}, "Held BudgetSpent"],
-    ["lets it start at the end of its lifetime", { endsAt: now }, "Allowed DeadlineForces"],
+    [
+      "lets it start at the end of its lifetime",
+      { overridesBudgetAt: now },
+      "Allowed DeadlineForces",
+    ],
     [
       "holds one that missed its time for as long",
       { reason: "Missed", deadlineAt: plus(now, minutes(-9)) },
@@ -103,7 +112,7 @@ describe("a used-up budget", () => {
     ],
     [
       "holds a node that was overdue from the start indefinitely",
-      { reason: "Overdue", endsAt: plus(now, minutes(-9)) },
+      { reason: "Overdue", overridesBudgetAt: plus(now, minutes(-9)) },
       "Held BudgetSpent",
     ],
   ])("%s", (_, planned, expected) => {
