@@ -4,7 +4,7 @@ import type { NodeFacts } from "../../core/cluster/node.ts";
 import type { PodFacts } from "../../core/cluster/pod.ts";
 import { type Departure, isNoticed, isPressing } from "../../core/departure/departure.ts";
 import type { BudgetDemand, DrainReason } from "../../core/departure/drain-reason.ts";
-import { type PhaseResult, reasonSince } from "../../core/departure/ledger.ts";
+import { begunLastAt, type PhaseResult, reasonSince } from "../../core/departure/ledger.ts";
 import { returningPods } from "../../core/drain/placeholder-plan.ts";
 import { type DrainPlan, planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { innerHold } from "../../core/limits/gate.ts";
@@ -24,16 +24,24 @@ import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import { machineLost } from "./machine-check.ts";
 import { type StepContext, targetOf } from "./step.ts";
 
-/** Cordons and marks the node in one patch that checks its identity. */
+/**
+ * Cordons and marks the node in one patch that checks its identity. Before each attempt, what may
+ * have changed since the start was decided is asked again.
+ */
 export async function cordon(
   context: StepContext,
   signal: AbortSignal,
 ): Promise<PhaseResult | undefined> {
   const { executor, departure, node, memory, telemetry, clock, cordons } = context;
   const result = await cordons.during(() =>
-    context.retry(() => executor.cordon(departure(), node()), signal),
+    context.retry(async () => {
+      const held = heldAtTheAct(context);
+      return held ? { kind: "Held" as const, held } : executor.cordon(departure(), node());
+    }, signal),
   );
   switch (result.kind) {
+    case "Held":
+      return result.held;
     case "Done":
       memory.cordonedAtMs = clock.monotonic();
       telemetry.cordoned(departure());
@@ -199,22 +207,38 @@ export async function lookAhead(context: StepContext, signal: AbortSignal): Prom
 }
 
 /**
- * Checks the gates again after a wait for another drain: the window may have closed meanwhile, or a
- * freeze may have started. A planned departure is then held like one that has not started.
+ * How long after a start was recorded the cordon may follow, unless the departure itself has waited
+ * for another drain. A new leader takes over well within it.
  */
-export async function checkGates(context: StepContext): Promise<PhaseResult | undefined> {
+const startValidMs = minutes(2);
+
+/**
+ * Why a planned departure must not be cordoned now although it has started: the window has closed
+ * or a freeze has begun meanwhile, or too much time has passed, in which others may have started.
+ * It is then held like one that has not started, and everything is asked again. Undefined if the
+ * node is marked already, and under a notice.
+ */
+export function heldAtTheAct(context: StepContext): PhaseResult | undefined {
   const { departure, clock, policy, view } = context;
   const { name, cause, deadlineAt, status } = departure();
   const now = clock.now();
   if (cause !== "Planned" || isNoticed(departure())) return undefined;
   const node = context.node() ?? targetOf(context);
-  const isMarked = node.annotations[departureAnnotation] === name;
-  if (isMarked || reasonSince(status, "ConflictWait") === undefined) return undefined;
+  if (node.annotations[departureAnnotation] === name) return undefined;
   const newest = view().policies.find((one) => one.name === policy.name) ?? policy;
   const held = innerHold({ policy: newest, node, now });
   const isForced = deadlineAt !== undefined && deadlineAt <= now;
-  if (held === undefined || (isForced && !isFirm(held))) return undefined;
-  return { event: "Blocked", reason: held.reason, detail: held.detail, until: held.retryAt };
+  if (held !== undefined && !(isForced && !isFirm(held))) {
+    return { event: "Blocked", reason: held.reason, detail: held.detail, until: held.retryAt };
+  }
+  const hasWaited = reasonSince(status, "ConflictWait") !== undefined;
+  const startedAt = begunLastAt(status);
+  const isOld = startedAt !== undefined && now > plus(startedAt, startValidMs);
+  return isOld && !hasWaited ? { event: "Blocked", reason: "StartLapsed" } : undefined;
+}
+
+export async function checkGates(context: StepContext): Promise<PhaseResult | undefined> {
+  return heldAtTheAct(context);
 }
 
 /**

@@ -24,6 +24,8 @@ import {
 } from "../../core/notice/interruption.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import type { Reason } from "../../core/reason/reason.ts";
+import { type Millis, seconds } from "../../core/time/time.ts";
+import { isLastcallError, type LastcallError } from "../../errors.ts";
 import { ActionPipeline } from "../action/action-pipeline.ts";
 import {
   awaitLastActions,
@@ -37,6 +39,7 @@ import {
 import { freeCapacity, reserveCapacity } from "./capacity-reservation.ts";
 import { DepartureTelemetry } from "./departure-telemetry.ts";
 import { drain } from "./drain.ts";
+import { Failing, mostFailingMs } from "./failing.ts";
 import {
   checkGates,
   checkRelease,
@@ -99,6 +102,9 @@ function stepsOf(context: StepContext): readonly Step[] {
   }
 }
 
+/** A phase whose step was refused is tried again after this. */
+const phaseAgainMs: Millis = seconds(20);
+
 /**
  * Runs one departure from its start to its outcome. All state that matters is in the Departure: a
  * new leader creates a new run from the resource and continues in the same phase.
@@ -120,6 +126,8 @@ export class DepartureRun {
    * A notice has changed the cause, and the policy reacts differently to it: the phase restarts.
    */
   #isReconsidered = false;
+  /** What ended the phase's steps before their time. */
+  readonly #failing: Failing;
   #policy: Policy;
   /** Whether the node was known when the policy was selected. */
   #isNodeKnown: boolean;
@@ -135,15 +143,23 @@ export class DepartureRun {
     this.#isNodeKnown = node?.uid === departure.node.uid;
     const policyNow = () => this.#policy;
     const { executor, clock, rng } = options;
+    this.#failing = new Failing(clock);
     const telemetry = new DepartureTelemetry(executor.telemetry, clock);
     this.#upkeep = new MarkUpkeep(executor, telemetry);
     const statusWriter = new StatusWriter(options);
-    const retry: StepContext["retry"] = (work, signal, isEnough) =>
-      retrying(work, {
-        ...{ clock, rng, signal, isEnough },
+    const retry: StepContext["retry"] = (work, signal, isEnough) => {
+      const failing = new Failing(clock);
+      return retrying(work, {
+        ...{ clock, rng, signal },
+        isEnough: (error) =>
+          failing.lasts(mostFailingMs(this.#departure, this.#policy)) || isEnough?.(error) === true,
         longestPause: () => longestPause(this.#departure),
-        onRetry: (error) => telemetry.faulted("retrying", this.#departure, error),
+        onRetry: (error) => {
+          failing.begins();
+          telemetry.faulted("retrying", this.#departure, error);
+        },
       });
+    };
     const now = () => this.#departure;
     this.#context = {
       ...{ ...options, telemetry, statusWriter, retry, memory: {} },
@@ -311,6 +327,7 @@ export class DepartureRun {
     if (after === undefined) return false;
     this.#departure = after;
     if (after.status.phase !== before.status.phase) {
+      this.#failing.ends();
       this.#noticeBefore = noticeOf(after);
       telemetry.phaseChanged(before, after);
     }
@@ -371,8 +388,27 @@ export class DepartureRun {
       if (signal.aborted) throw error;
       if (this.#pending !== undefined) return this.#confirmed(this.#pending);
       if (this.#isReconsidered) return undefined;
-      throw error;
+      if (mostFailingMs(this.#departure, this.#policy) === undefined || !isLastcallError(error))
+        throw error;
+      return this.#afterFault(error, signal);
     }
+  }
+
+  /**
+   * A voluntary departure whose requests keep failing is given up, so that its node is free again
+   * and the refusal is told. Until then the phase is tried again.
+   */
+  async #afterFault(error: LastcallError, signal: AbortSignal): Promise<PhaseResult | undefined> {
+    const { clock, telemetry } = this.#context;
+    this.#failing.begins();
+    // A retryable error has been retried for that long before.
+    if (error.retryable || this.#failing.lasts(mostFailingMs(this.#departure, this.#policy))) {
+      return { event: "GaveUp", reason: "RequestRefused", detail: error.message };
+    }
+    telemetry.faulted("retrying", this.#departure, error);
+    const stop = AbortSignal.any([signal, this.#phase.signal]);
+    await clock.sleep(phaseAgainMs, stop).catch(() => signal.throwIfAborted());
+    return undefined;
   }
 
   /**

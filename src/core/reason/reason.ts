@@ -47,6 +47,7 @@ export const reasons = [
   "BudgetImpossible",
   "NoCapacityElsewhere",
   "ConflictWait",
+  "StartLapsed",
   "ReplacementWait",
   "ReplacementTimeout",
   "ActionWait",
@@ -72,6 +73,7 @@ export const reasons = [
   "NoticeWithdrawn",
   "NoticeIgnored",
   "PlanChanged",
+  "RequestRefused",
   "RolledBackByRule",
   "OrphanedCordon",
   "DryRun",
@@ -151,6 +153,8 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
     `leaves now, because its deadline ${time(f.deadlineAt)} allows no later start`,
   BudgetImpossible: (f) => `has pods whose budgets can never allow an eviction${after(f)}`,
   NoCapacityElsewhere: (f) => `has pods that may fit on no other node${after(f)}`,
+  StartLapsed: () =>
+    "waits to be planned again, because nobody could act when its departure had started",
   ConflictWait: (f) => `waits, because its drain and another could block each other${after(f)}`,
   ReplacementWait: (f) => `waits for capacity for its pods on other nodes${after(f)}`,
   ReplacementTimeout: (f) => `found no capacity for its pods on other nodes in time${after(f)}`,
@@ -179,6 +183,8 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   NoticeWithdrawn: () => "stays, because the cloud withdrew its notice",
   NoticeIgnored: (f) => `stays, because policy ${f.policy ?? "?"} ignores such notices`,
   PlanChanged: (f) => `is no longer planned${after(f)}`,
+  RequestRefused: (f) =>
+    `stays, because a request that its departure needs kept failing${after(f)}`,
   RolledBackByRule: (f) => `stays, and was uncordoned${after(f)}`,
   OrphanedCordon: () => "was cordoned for a departure that no longer exists, and is uncordoned",
   DryRun: () => "would leave now, but this is a dry run",

@@ -140,7 +140,9 @@ describe("a due departure in a policy with waves", () => {
   });
 
   it("waits for the canary", () => {
-    const canary = aDeparture(n1, { departAt: now, status: { phase: "Draining", startedAt: now } });
+    const startedAt = plus(now, hours(-1));
+    const status = { phase: "Draining", startedAt } as const;
+    const canary = aDeparture(n1, { departAt: startedAt, status });
     expect(about(world({ departures: [canary, due] }))).toEqual(["Note WaveWait"]);
   });
 

@@ -1,0 +1,43 @@
+import type { Clock } from "../../contracts/clock.ts";
+import { type Departure, isNoticed, isVoluntary } from "../../core/departure/departure.ts";
+import type { Policy } from "../../core/policy/policy.ts";
+import { type Millis, minutes } from "../../core/time/time.ts";
+
+/** Before the drain there is nothing to lose: the node is planned again. */
+const startFailingMs: Millis = minutes(1);
+
+/**
+ * How long requests of the current phase may fail before the departure is given up; undefined:
+ * without a limit. Under a notice nothing is given up, and neither is a release or a roll-back,
+ * which would leave the node cordoned.
+ */
+export function mostFailingMs(departure: Departure, { drain }: Policy): Millis | undefined {
+  if (!isVoluntary(departure.cause) || isNoticed(departure)) return undefined;
+  const { phase } = departure.status;
+  if (phase === "Preparing") return startFailingMs;
+  return phase === "Draining" ? drain.timeoutMs : undefined;
+}
+
+/** Since when requests fail. */
+export class Failing {
+  readonly #clock: Clock;
+  #sinceMs: number | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  begins(): void {
+    this.#sinceMs ??= this.#clock.monotonic();
+  }
+
+  ends(): void {
+    this.#sinceMs = undefined;
+  }
+
+  /** Whether they have failed for this long; never without a limit. */
+  lasts(mostMs: Millis | undefined): boolean {
+    if (mostMs === undefined || this.#sinceMs === undefined) return false;
+    return this.#clock.monotonic() - this.#sinceMs >= mostMs;
+  }
+}
