@@ -35,6 +35,14 @@ export const reasonWords: Readonly<Record<Reason, Readonly<Record<"en" | "ja", s
   },
   AlertsUnknown: { en: "Alertmanager does not respond", ja: "Alertmanager が応答なし" },
   BlockingPod: { en: "Waits for a blocking pod", ja: "ブロックする Pod を待機" },
+  GangWorkload: {
+    en: "part of a workload on several nodes",
+    ja: "複数ノードにまたがるワークロードの一部",
+  },
+  GangsUnknown: {
+    en: "workloads on several nodes unknown",
+    ja: "複数ノードのワークロードが不明",
+  },
   BlockingPodsUnknown: { en: "Blocking pods are unknown", ja: "ブロックする Pod が不明" },
   HeldByPerson: { en: "Held by a user", ja: "利用者が保留" },
   DeadlineFirst: { en: "Its deadline comes first", ja: "期限があるため先に計画どおり出発" },

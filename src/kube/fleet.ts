@@ -1,24 +1,15 @@
 import type { Clock } from "../contracts/clock.ts";
-import type {
-  Fleet,
-  FleetChange,
-  FleetView,
-  GateSource,
-  WatchSilence,
-} from "../contracts/cluster.ts";
-import type { KubeApi, KubeObject, KubeSender } from "../contracts/kube-api.ts";
+import type { Fleet, FleetChange, FleetView, WatchSilence } from "../contracts/cluster.ts";
+import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { Rng } from "../core/chance/chance.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
-import type { LabelRequirement, LabelSelector } from "../core/cluster/pod.ts";
-import type { GateAnswer } from "../core/departure/decision.ts";
 import type { Departure } from "../core/departure/departure.ts";
-import type { BadPolicy, Gates, Policy } from "../core/policy/policy.ts";
-import { type Millis, seconds } from "../core/time/time.ts";
-import { isLastcallError, LastcallError } from "../errors.ts";
-import { departuresPath, nodesPath, podsPath, policiesPath } from "./object/api-call.ts";
+import type { BadPolicy, Policy } from "../core/policy/policy.ts";
+import type { LastcallError } from "../errors.ts";
+import { departuresPath, nodesPath, policiesPath } from "./object/api-call.ts";
 import { translateDeparture } from "./object/translate-departure.ts";
 import { translateNode } from "./object/translate-node.ts";
-import { ChangeListeners, KeyIndex, listAll, type ObjectChange } from "./watch/collection.ts";
+import { ChangeListeners, KeyIndex, type ObjectChange } from "./watch/collection.ts";
 import { Reflector } from "./watch/reflector.ts";
 
 /** The result of reading a policy: the policy, or the problem with it. */
@@ -213,172 +204,4 @@ function itemOf<T>(change: ObjectChange<T>): T | undefined {
 function machinesOf({ providerID = "" }: NodeFacts): readonly string[] {
   const last = providerID.slice(providerID.lastIndexOf("/") + 1);
   return [...new Set([providerID, last])].filter((name) => name !== "");
-}
-
-export interface KubeGateSourceOptions {
-  readonly api: KubeApi;
-  readonly clock: Pick<Clock, "monotonic" | "sleep">;
-  readonly firingAlerts: (
-    question: NonNullable<Gates["alerts"]>,
-    signal: AbortSignal,
-  ) => Promise<readonly string[]>;
-  readonly onError: (error: unknown) => void;
-}
-
-/** How long an answer is reused: in a busy fleet there are several passes a second. */
-const freshMs = 5_000;
-
-/**
- * The timeout of a list, which holds up the plans of all policies: after it, the gate is closed.
- */
-const answerLimitMs: Millis = seconds(5);
-
-interface Kept {
-  readonly atMs: number;
-  readonly answer: Promise<unknown>;
-}
-
-/**
- * Queries Alertmanager and lists blocking pods, for the policies that have such gates. The same
- * query is sent at most once in five seconds, whatever the result.
- */
-export class KubeGateSource implements GateSource {
-  readonly #options: KubeGateSourceOptions;
-  #kept: ReadonlyMap<string, Kept> = new Map();
-
-  constructor(options: KubeGateSourceOptions) {
-    this.#options = options;
-  }
-
-  async ask(
-    policies: readonly Policy[],
-    signal: AbortSignal,
-  ): Promise<Readonly<Record<string, GateAnswer>>> {
-    const gated = policies.filter(
-      ({ gates }) => gates.alerts !== undefined || gates.blockingPods.length > 0,
-    );
-    const asked = new Map<string, Kept>();
-    const once: Once = (key, ask) => {
-      const kept = asked.get(key) ?? this.#fresh(key) ?? this.#ask(ask);
-      asked.set(key, kept);
-      return kept.answer as ReturnType<typeof ask>;
-    };
-    const answers = await Promise.all(
-      gated.map(
-        async ({ name, gates }) => [name, await this.#answer(gates, once, signal)] as const,
-      ),
-    );
-    // Forgets the answers to queries that no policy uses any more.
-    this.#kept = asked;
-    return Object.fromEntries(answers);
-  }
-
-  #fresh(key: string): Kept | undefined {
-    const kept = this.#kept.get(key);
-    const isFresh = kept && this.#options.clock.monotonic() - kept.atMs < freshMs;
-    return isFresh ? kept : undefined;
-  }
-
-  #ask(ask: () => Promise<unknown>): Kept {
-    return { atMs: this.#options.clock.monotonic(), answer: ask() };
-  }
-
-  async #answer(gates: Gates, once: Once, signal: AbortSignal): Promise<GateAnswer> {
-    const { alerts: question } = gates;
-    const [alerts, blockingPods] = await Promise.all([
-      question === undefined
-        ? []
-        : once(`alerts ${JSON.stringify(question)}`, () =>
-            this.#options.firingAlerts(question, signal).catch(this.#alertsUnknown),
-          ),
-      this.#blockingPods(gates.blockingPods, once),
-    ]);
-    return { alerts, blockingPods };
-  }
-
-  /** Fails closed: a gate that could not be checked counts as closed. */
-  readonly #unknown = (error: unknown): "Unknown" => {
-    this.#options.onError(error);
-    return "Unknown";
-  };
-
-  readonly #alertsUnknown = (error: unknown): "Unknown" | "NotAllowed" => {
-    const unknown = this.#unknown(error);
-    const isForbidden = isLastcallError(error) && error.code === "ACTION_HOST_FORBIDDEN";
-    return isForbidden ? "NotAllowed" : unknown;
-  };
-
-  async #blockingPods(
-    selectors: readonly LabelSelector[],
-    once: Once,
-  ): Promise<GateAnswer["blockingPods"]> {
-    const lists = await Promise.all(
-      selectors.map((selector) => {
-        const labelSelector = selectorText(selector);
-        return once(`pods ${labelSelector}`, () => this.#placesOf(labelSelector));
-      }),
-    );
-    const known = lists.filter((one) => one !== "Unknown");
-    return known.length < lists.length ? "Unknown" : new Map(known.flat());
-  }
-
-  async #placesOf(labelSelector: string): Promise<readonly Place[] | "Unknown"> {
-    const { api, clock } = this.#options;
-    const fieldSelector = "status.phase!=Succeeded,status.phase!=Failed";
-    const over = new AbortController();
-    const { signal } = over;
-    const late = clock.sleep(answerLimitMs, signal).then(() => {
-      const asked = `Cannot list the pods that match ${labelSelector}, which hold departures back`;
-      const limit = `${answerLimitMs / 1000} s`;
-      throw new LastcallError(
-        "API_UNREACHABLE",
-        `${asked}: the API server did not respond within ${limit}`,
-      );
-    });
-    const timed: KubeSender = { send: (request) => api.send({ ...request, signal }) };
-    try {
-      const listed = listAll(timed, podsPath, { labelSelector, fieldSelector });
-      return (await Promise.race([late, listed])).flatMap(placeOf);
-    } catch (error) {
-      return this.#unknown(error);
-    } finally {
-      over.abort();
-      late.catch(() => undefined);
-    }
-  }
-}
-
-/** Returns a recent answer to the same query, or sends the query. */
-type Once = <Answer>(key: string, ask: () => Promise<Answer>) => Promise<Answer>;
-
-type Place = readonly [node: string, pod: string];
-
-/** The node and the full name of a pod; empty if the pod is not scheduled. */
-function placeOf({ metadata, spec }: KubeObject): readonly Place[] {
-  const node = (spec as { nodeName?: string } | undefined)?.nodeName;
-  if (node === undefined) return [];
-  return [[node, `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`]];
-}
-
-/** A label selector as a query parameter: `a=b,c in (d,e),!f`. */
-function selectorText(selector: LabelSelector): string {
-  const exact = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
-  const expressions = (selector.matchExpressions ?? []).map(requirementText);
-  return [...exact, ...expressions].join(",");
-}
-
-function requirementText({ key, operator, values = [] }: LabelRequirement): string {
-  switch (operator) {
-    case "Exists":
-      return key;
-    case "DoesNotExist":
-      return `!${key}`;
-    case "In":
-    case "NotIn":
-      return `${key} ${operator.toLowerCase()} (${values.join(",")})`;
-    case "Gt":
-      return `${key}>${values[0]}`;
-    case "Lt":
-      return `${key}<${values[0]}`;
-  }
 }

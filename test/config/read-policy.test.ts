@@ -135,7 +135,7 @@ describe("a good policy file", () => {
         spacing: { mode: "Late", minMs: minutes(15) },
         windows: [],
         budgets: [],
-        gates: { blockingPods: [] },
+        gates: { blockingPods: [], gangWorkloads: "Hold" },
         replacement: { when: "None", timeoutMs: minutes(10), onTimeout: "Proceed" },
         drain: {
           timeoutMs: minutes(5),
@@ -193,6 +193,7 @@ describe("a good policy file", () => {
         freezeUntil: instant(Date.UTC(2026, 11, 1)),
         alerts: { url: "http://alertmanager:9093", matchers: ['severity="critical"'] },
         blockingPods: [{ matchLabels: { job: "batch" } }],
+        gangWorkloads: "Allow",
       },
       replacement: { when: "BeforeDrain", timeoutMs: minutes(10), onTimeout: "Proceed" },
       drain: {

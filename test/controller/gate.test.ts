@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { formatInstant, hours, minutes, plus } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
-import { KubeGateSource } from "../../src/kube/fleet.ts";
+import { KubeGateSource } from "../../src/kube/gate-source.ts";
 import { dawn, ModelWorld, spotPolicy } from "../support/model-world.ts";
 
 const alerts = { url: "http://alertmanager:9093", matchers: ['severity="critical"'] };
@@ -109,6 +109,34 @@ describe("a departure that is due", () => {
     told.world.api.handle({ method: "DELETE", path: "/api/v1/namespaces/default/pods/on-n0" });
     await told.world.pass(minutes(3));
     expect(cordons(told)).toContain("cordon n0");
+    await told.end();
+  });
+
+  it("is held on the nodes of a workload that runs on both, even at their deadlines", async () => {
+    const told = scene({});
+    for (const node of ["n0", "n1"])
+      addPod(told, { node, labels: { "jobset.sigs.k8s.io/jobset-name": "train" } });
+    await told.world.pass(hours(3.6));
+    expect(cordons(told)).toEqual([]);
+    expect(told.world.statusOf("n0")).toMatchObject({
+      reason: "GangWorkload",
+      message:
+        "n0 does not leave on its own, because that would end a workload on several nodes: JobSet default/train on n0, n1.",
+    });
+
+    // Once the workload has ended on the other node, this one has all of it.
+    told.world.api.handle({ method: "DELETE", path: "/api/v1/namespaces/default/pods/on-n1" });
+    await told.world.pass(minutes(3));
+    expect(cordons(told)).not.toEqual([]);
+    await told.end();
+  });
+
+  it("is not held by a workload on several nodes if the policy allows its end", async () => {
+    const told = scene({ gangWorkloads: "Allow" });
+    for (const node of ["n0", "n1"])
+      addPod(told, { node, labels: { "jobset.sigs.k8s.io/jobset-name": "train" } });
+    await told.world.pass(hours(3.6));
+    expect(cordons(told)).toHaveLength(2);
     await told.end();
   });
 

@@ -122,7 +122,8 @@ describe("after a long hold", () => {
     ...policy,
     gates: { ...policy.gates, freezeUntil: until },
   });
-  const quiet = { alerts: [], blockingPods: new Map<string, string>() };
+  const none = new Map<string, string>();
+  const quiet = { alerts: [], blockingPods: none, gangs: none };
 
   it.each<[string, (run: DecideRun) => void, (run: DecideRun) => void]>([
     [

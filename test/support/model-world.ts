@@ -65,6 +65,14 @@ function shown(request: KubeRequest): KubeRequest {
   return isStatus ? { ...request, body: request.bodyAtTurn?.() ?? request.body } : request;
 }
 
+/** Gates of which none holds a departure. */
+const openGates: GateSource = {
+  ask: async (policies) => {
+    const open = { alerts: [], blockingPods: new Map(), gangs: new Map() };
+    return Object.fromEntries(policies.map(({ name }) => [name, open]));
+  },
+};
+
 /** A model cluster on a virtual clock with the real controller, for tests. */
 export class ModelWorld {
   readonly clock = new VirtualClock({ startAt: dawn, settle: eventLoopTurn });
@@ -357,7 +365,7 @@ export class ModelWorld {
         readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
         onError: (error) => log("trouble", { error: error.message }),
       }),
-      gates: options.gates ?? { ask: () => Promise.resolve({}) },
+      gates: options.gates ?? openGates,
       ports: {
         marks: new KubeNodeMarks({ api, clock, writesCordonTaint: true }),
         pods: this.#nodePods({ api, clock, rng }),

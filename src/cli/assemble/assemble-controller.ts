@@ -23,7 +23,8 @@ import {
   placeholderImage,
 } from "../../kube/cluster-capacity.ts";
 import { KubeDepartureStore, KubeEventSink } from "../../kube/departure-store.ts";
-import { KubeFleet, KubeGateSource } from "../../kube/fleet.ts";
+import { KubeFleet } from "../../kube/fleet.ts";
+import { KubeGateSource } from "../../kube/gate-source.ts";
 import { KubeNodeMarks } from "../../kube/node/node-marks.ts";
 import { KubeNodePods } from "../../kube/node/node-pods.ts";
 import { NodeClaimReleaser } from "../../kube/node-claim-releaser.ts";

@@ -18,7 +18,7 @@ import type { ActionKind } from "../../core/policy/action.ts";
 import { selectPolicy } from "../../core/policy/policy.ts";
 import type { Millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import type { KubeGateSourceOptions } from "../../kube/fleet.ts";
+import type { KubeGateSourceOptions } from "../../kube/gate-source.ts";
 import type { CommandIo } from "../command-line/command.ts";
 
 /** The controller's access to the clouds. */

@@ -111,11 +111,12 @@ function wavesOf({ sizes, restartedAt }: Written<"waves">): Waves {
   };
 }
 
-function gatesOf({ freezeUntil, alerts, blockingPods }: Written<"gates">): Gates {
+function gatesOf({ freezeUntil, alerts, blockingPods, gangWorkloads }: Written<"gates">): Gates {
   return {
     ...(freezeUntil !== undefined && { freezeUntil: parseInstant(freezeUntil) }),
     ...(alerts && { alerts }),
     blockingPods: blockingPods.map(labelSelectorOf),
+    gangWorkloads,
   };
 }
 

@@ -1,4 +1,9 @@
-import type { HookResult, NoticeReaction, ReleaseMode } from "../../core/policy/policy.ts";
+import type {
+  GangRule,
+  HookResult,
+  NoticeReaction,
+  ReleaseMode,
+} from "../../core/policy/policy.ts";
 import { actionsField, type WrittenAction } from "./action-schema.ts";
 import {
   amountField,
@@ -206,6 +211,12 @@ const gates = {
       maxItems: 32,
       items: labelSelectorField("Selects pods of all namespaces."),
     },
+    gangWorkloads: choiceField({
+      description:
+        "Nodes whose departure would end a workload that runs on several nodes: hosts of a TPU slice or of queued provisioning (GKE), and nodes with pods of a JobSet, a LeaderWorkerSet or another gang. Hold: they do not leave on their own, not even at their deadline. Allow: they leave one by one, like others.",
+      default: "Hold",
+      choices: wordsOf<GangRule>({ Hold: true, Allow: true }),
+    }),
   },
 } as const satisfies ObjectField;
 

@@ -42,6 +42,11 @@ export interface GateAnswer {
    * A blocking pod as `namespace/name` for each node; `Unknown` if the pods could not be listed.
    */
   readonly blockingPods: ReadonlyMap<string, string> | "Unknown";
+  /**
+   * The workload on several nodes that the departure of each node would end; `Unknown` if their
+   * pods could not be listed.
+   */
+  readonly gangs: ReadonlyMap<string, string> | "Unknown";
 }
 
 /** A Departure to create. */

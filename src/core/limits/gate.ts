@@ -1,3 +1,4 @@
+import { sliceOf } from "../cluster/gang.ts";
 import { holdOf, type NodeFacts, rivalOf } from "../cluster/node.ts";
 import type { GateAnswer, Snapshot } from "../departure/decision.ts";
 import { isUnderWay, mayBeIgnored } from "../departure/departure.ts";
@@ -14,6 +15,8 @@ export interface GateHold {
   readonly detail?: string | undefined;
   /** When the hold ends; absent if only a change in the cluster ends it. */
   readonly retryAt?: Instant | undefined;
+  /** The gate has not been queried yet, and a deadline does not override what it may find. */
+  readonly isUnasked?: boolean | undefined;
 }
 
 export interface GateQuestion {
@@ -49,7 +52,8 @@ export function gatesToAsk(
 
 /** Whether the policy has external gates. */
 export function asksOutside({ gates }: Policy): boolean {
-  return gates.alerts !== undefined || gates.blockingPods.length > 0;
+  const isGated = gates.alerts !== undefined || gates.blockingPods.length > 0;
+  return isGated || gates.gangWorkloads === "Hold";
 }
 
 /**
@@ -59,7 +63,7 @@ export function asksOutside({ gates }: Policy): boolean {
 export function gateHolds(question: GateQuestion): readonly GateHold[] {
   const holds = [
     ...[nodeGate(question), policyGate(question), question.window],
-    ...[alertGate(question), podGate(question)],
+    ...[sliceGate(question), alertGate(question), podGate(question), gangGate(question)],
   ];
   return holds.filter((hold) => hold !== undefined);
 }
@@ -68,7 +72,7 @@ export function gateHolds(question: GateQuestion): readonly GateHold[] {
 export function innerHold(question: Omit<GateQuestion, "answer" | "window">): GateHold | undefined {
   const { policy, now } = question;
   const inside = { ...question, answer: undefined, window: undefined };
-  return nodeGate(inside) ?? policyGate(inside) ?? windowHold(policy, now);
+  return nodeGate(inside) ?? policyGate(inside) ?? sliceGate(inside) ?? windowHold(policy, now);
 }
 
 /** How far ahead to look for the next opening of a window. */
@@ -125,6 +129,20 @@ function podGate({ policy, node, answer }: GateQuestion): GateHold | undefined {
   if (pods === "Unknown") return { kind: "Held", reason: "BlockingPodsUnknown" };
   const pod = pods.get(node.name);
   return pod === undefined ? undefined : { kind: "Held", reason: "BlockingPod", detail: pod };
+}
+
+/** Holds a machine that its cloud replaces only together with others. */
+function sliceGate({ policy, node }: GateQuestion): GateHold | undefined {
+  const slice = policy.gates.gangWorkloads === "Hold" ? sliceOf(node) : undefined;
+  return slice === undefined ? undefined : { kind: "Held", reason: "GangWorkload", detail: slice };
+}
+
+function gangGate({ policy, node, answer }: GateQuestion): GateHold | undefined {
+  if (policy.gates.gangWorkloads !== "Hold") return undefined;
+  if (answer === undefined) return { kind: "Held", reason: "GangsUnknown", isUnasked: true };
+  if (answer.gangs === "Unknown") return { kind: "Held", reason: "GangsUnknown" };
+  const gang = answer.gangs.get(node.name);
+  return gang === undefined ? undefined : { kind: "Held", reason: "GangWorkload", detail: gang };
 }
 
 /**

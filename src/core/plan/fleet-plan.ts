@@ -1,3 +1,4 @@
+import { sliceOf } from "../cluster/gang.ts";
 import {
   bornAt,
   holdOf,
@@ -363,6 +364,8 @@ function refusal(
   if (hold.kind === "Always") {
     return { reason: "OnHold", detail: hold.readable ? hold.mark : unreadable(node, hold.mark) };
   }
+  const slice = policy.gates.gangWorkloads === "Hold" ? sliceOf(node) : undefined;
+  if (slice !== undefined) return { reason: "GangWorkload", detail: slice };
   if (!node.providerID) return { reason: "NoProviderID" };
   if (!isKnownProviderId(node.providerID) && !isKarpenters(node)) {
     return { reason: "UnknownProvider", detail: node.providerID };

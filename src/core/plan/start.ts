@@ -162,8 +162,8 @@ export type StartVerdict =
   | { readonly kind: "NotAsked"; readonly mode: ReleasabilityQuestion["mode"] };
 
 /**
- * Holds that a deadline does not override: those of a person or of another owner of the node, and a
- * machine that would still exist after the drain.
+ * Holds that a deadline does not override: those of a person or of another owner of the node, of a
+ * workload on several nodes, and a machine that would still exist after the drain.
  */
 const unforced: ReadonlySet<Reason> = new Set([
   "ReleaseImpossible",
@@ -171,6 +171,8 @@ const unforced: ReadonlySet<Reason> = new Set([
   "HeldByPerson",
   "OnHold",
   "PolicyPaused",
+  // The deadlines of its nodes would end the workload once for each of them.
+  "GangWorkload",
   "LeftToOthers",
   "NodeTerminating",
 ]);
@@ -206,8 +208,8 @@ function forcedAt(held: GateHold, { planned }: StartQuestion): number {
  * Whether a deadline cannot override the hold. As in the plan, it overrides a hold that ends at an
  * instant, but not a permanent one.
  */
-export function isFirm({ reason, retryAt }: GateHold): boolean {
-  return unforced.has(reason) && !(reason === "OnHold" && retryAt !== undefined);
+export function isFirm({ reason, retryAt, isUnasked = false }: GateHold): boolean {
+  return isUnasked || (unforced.has(reason) && !(reason === "OnHold" && retryAt !== undefined));
 }
 
 /** All holds; the first one is reported. */

@@ -110,7 +110,11 @@ export interface Gates {
   readonly freezeUntil?: Instant | undefined;
   readonly alerts?: { readonly url: string; readonly matchers: readonly string[] } | undefined;
   readonly blockingPods: readonly LabelSelector[];
+  /** Whether nodes whose departure ends a workload on several nodes are held. Default: Allow. */
+  readonly gangWorkloads?: GangRule | undefined;
 }
+
+export type GangRule = "Hold" | "Allow";
 
 export interface ReplacementRule {
   readonly when: "BeforeDrain" | "None";

@@ -19,6 +19,7 @@ export const reasons = [
   "UnknownProvider",
   "NoLaunchTime",
   "OnHold",
+  "GangWorkload",
   "MachineStayed",
   "LeftToOthers",
   "NodeTerminating",
@@ -36,6 +37,7 @@ export const reasons = [
   "AlertsUnknown",
   "BlockingPod",
   "BlockingPodsUnknown",
+  "GangsUnknown",
   "HeldByPerson",
   "DeadlineFirst",
   "CordonedByOthers",
@@ -117,6 +119,8 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
     f.until === undefined
       ? `is not planned while it has the hold annotation ${quoted(f)}`
       : `waits until its hold ends at ${time(f.until)}`,
+  GangWorkload: (f) =>
+    `does not leave on its own, because that would end a workload on several nodes: ${f.detail ?? "unknown"}`,
   MachineStayed: (f) =>
     `is not drained again until ${f.detail ?? "later"}, because its machine was not terminated after the last drain`,
   LeftToOthers: (f) =>
@@ -140,6 +144,8 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
     `waits, because Alertmanager${f.detail ? ` at ${f.detail}` : ""} does not respond, and the gate fails closed`,
   BlockingPod: (f) => `waits for the blocking pod ${f.detail ?? "on it"}`,
   BlockingPodsUnknown: () => "waits, because the blocking pods could not be listed",
+  GangsUnknown: () =>
+    "waits, because the workloads on several nodes cannot be listed, and the gate fails closed",
   HeldByPerson: () => "waits, because its Departure has spec.hold set",
   DeadlineFirst: (f) =>
     `leaves as planned before the requested time ${time(f.at)}, because that is past its deadline${after(f)}`,

@@ -38,6 +38,9 @@ export const explained: Readonly<Record<Reason, string>> = {
     "は --action-hosts が gates.alerts.url のホスト[（{detail}）]を許可しないため待ちます",
   AlertsUnknown: "は Alertmanager[（{detail}）]が応答しないため待ちます",
   BlockingPod: "はブロックする Pod を待ちます: {detail}",
+  GangWorkload:
+    "は複数ノードにまたがるワークロード[（{detail}）]を終了させるため、自発的には退去しません",
+  GangsUnknown: "は複数ノードにまたがるワークロードを一覧できないため待ちます",
   BlockingPodsUnknown: "はブロックする Pod を一覧できなかったため待ちます",
   HeldByPerson: "は Departure の spec.hold が設定されているため待ちます",
   DeadlineFirst:

@@ -33,8 +33,7 @@ it("a departure that moves to now starts only after its gates were queried", () 
   const kinds = (gateAnswers: Snapshot["gateAnswers"]) =>
     decide({ ...world, gateAnswers }, now).decisions.map(({ kind }) => kind);
   expect(kinds({})).toEqual(["Move"]);
-  expect(kinds({ [policy.name]: { alerts: [], blockingPods: new Map() } })).toEqual([
-    "Move",
-    "Begin",
-  ]);
+  expect(
+    kinds({ [policy.name]: { alerts: [], blockingPods: new Map(), gangs: new Map() } }),
+  ).toEqual(["Move", "Begin"]);
 });

@@ -8,7 +8,7 @@ import { aNode, aPolicy, at, daily } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
 const alerts = { url: "http://alerts", matchers: ['severity="critical"'] };
-const quiet: GateAnswer = { alerts: [], blockingPods: new Map() };
+const quiet: GateAnswer = { alerts: [], blockingPods: new Map(), gangs: new Map() };
 
 interface Question {
   readonly policy?: Partial<Policy>;
@@ -54,7 +54,7 @@ describe("a gate", () => {
       "is shut while alerts fire",
       {
         policy: { gates: { blockingPods: [], alerts } },
-        answer: { alerts: ["HighLatency"], blockingPods: new Map() },
+        answer: { ...quiet, alerts: ["HighLatency"], blockingPods: new Map() },
       },
       "AlertsFiring",
     ],
@@ -62,15 +62,64 @@ describe("a gate", () => {
       "is shut while alerts are unknown",
       {
         policy: { gates: { blockingPods: [], alerts } },
-        answer: { alerts: "Unknown", blockingPods: new Map() },
+        answer: { ...quiet, alerts: "Unknown", blockingPods: new Map() },
       },
       "AlertsUnknown",
+    ],
+    [
+      "is shut while the host of Alertmanager is not allowed",
+      {
+        policy: { gates: { blockingPods: [], alerts } },
+        answer: { ...quiet, alerts: "NotAllowed" },
+      },
+      "AlertsNotAllowed",
+    ],
+    [
+      "is shut by a workload on several nodes",
+      {
+        policy: { gates: { blockingPods: [], gangWorkloads: "Hold" } },
+        answer: { ...quiet, gangs: new Map([["n1", "JobSet ml/train on n1, n2"]]) },
+      },
+      "GangWorkload",
+    ],
+    [
+      "is open for a node without a workload on several nodes",
+      {
+        policy: { gates: { blockingPods: [], gangWorkloads: "Hold" } },
+        answer: { ...quiet, gangs: new Map([["n0", "JobSet ml/train on n0, n2"]]) },
+      },
+      "Allowed",
+    ],
+    [
+      "is open for a workload on several nodes that the policy allows to end",
+      {
+        policy: { gates: { blockingPods: [], gangWorkloads: "Allow" } },
+        node: { labels: { "cloud.google.com/gke-tpu-topology": "4x4" } },
+        answer: { ...quiet, gangs: new Map([["n1", "JobSet ml/train on n1, n2"]]) },
+      },
+      "Allowed",
+    ],
+    [
+      "is shut for a host of a slice",
+      {
+        policy: { gates: { blockingPods: [], gangWorkloads: "Hold" } },
+        node: { labels: { "cloud.google.com/gke-tpu-topology": "4x4" } },
+      },
+      "GangWorkload",
+    ],
+    [
+      "is shut while the workloads on several nodes could not be listed",
+      {
+        policy: { gates: { blockingPods: [], gangWorkloads: "Hold" } },
+        answer: { ...quiet, gangs: "Unknown" },
+      },
+      "GangsUnknown",
     ],
     [
       "is shut by a blocking pod on the node",
       {
         policy: { gates: { blockingPods: [{}] } },
-        answer: { alerts: [], blockingPods: new Map([["n1", "shop/batch-0"]]) },
+        answer: { ...quiet, alerts: [], blockingPods: new Map([["n1", "shop/batch-0"]]) },
       },
       "BlockingPod",
     ],
@@ -78,7 +127,7 @@ describe("a gate", () => {
       "is open for a node without the blocking pod",
       {
         policy: { gates: { blockingPods: [{}] } },
-        answer: { alerts: [], blockingPods: new Map([["n0", "shop/batch-0"]]) },
+        answer: { ...quiet, alerts: [], blockingPods: new Map([["n0", "shop/batch-0"]]) },
       },
       "Allowed",
     ],
@@ -86,7 +135,7 @@ describe("a gate", () => {
       "is shut while the pods could not be listed",
       {
         policy: { gates: { blockingPods: [{}] } },
-        answer: { alerts: [], blockingPods: "Unknown" },
+        answer: { ...quiet, alerts: [], blockingPods: "Unknown" },
       },
       "BlockingPodsUnknown",
     ],
@@ -113,6 +162,7 @@ describe("a gate", () => {
   it.each<[string, Policy["gates"], string]>([
     ["alerts", { blockingPods: [], alerts }, "AlertsUnknown"],
     ["blocking pods", { blockingPods: [{}] }, "BlockingPodsUnknown"],
+    ["workloads on several nodes", { blockingPods: [], gangWorkloads: "Hold" }, "GangsUnknown"],
   ])("that has not been queried about %s is shut", (_, gates, reason) => {
     const [verdict] = gateHolds({
       policy: aPolicy({ gates }),

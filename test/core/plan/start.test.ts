@@ -15,6 +15,7 @@ interface Question {
   readonly policy?: Partial<Policy>;
   readonly node?: Partial<NodeFacts>;
   readonly departure?: Partial<Omit<Departure, "status">>;
+  readonly gateAnswer?: StartQuestion["gateAnswer"];
   /** Other departures. */
   readonly departures?: readonly Departure[];
 }
@@ -37,7 +38,7 @@ function verdictAtDeadline({ departure, planned, departures = [], ...question }:
       node,
       policy,
       waves: undefined,
-      gateAnswer: undefined,
+      gateAnswer: question.gateAnswer,
       releaseAnswer: { kind: "Possible" },
       now,
       window: windowHold(policy, now),
@@ -46,6 +47,10 @@ function verdictAtDeadline({ departure, planned, departures = [], ...question }:
   });
   return verdict.kind === "NotAsked" ? verdict.kind : `${verdict.kind} ${verdict.reason}`;
 }
+
+const gates = { blockingPods: [], gangWorkloads: "Hold" } as const;
+const quiet = { alerts: [], blockingPods: new Map(), gangs: new Map() };
+const slice = { labels: { "cloud.google.com/gke-tpu-topology": "4x4" } };
 
 describe("the deadline of a departure", () => {
   it.each<[string, Question, string]>([
@@ -62,6 +67,11 @@ describe("the deadline of a departure", () => {
       "Allowed DeadlineForces",
     ],
     ["a cordon of others", { node: { unschedulable: true } }, "Allowed DeadlineForces"],
+    [
+      "workloads on several nodes that could not be listed",
+      { policy: { gates }, gateAnswer: { ...quiet, gangs: "Unknown" } },
+      "Allowed DeadlineForces",
+    ],
   ])("overrides %s", (_, question, expected) => {
     expect(verdictAtDeadline(question)).toBe(expected);
   });
@@ -80,6 +90,21 @@ describe("the deadline of a departure", () => {
       "Held LeftToOthers",
     ],
     ["the deletion of the node", { node: { deletionAt: now } }, "Held NodeTerminating"],
+    [
+      "a workload on several nodes",
+      { policy: { gates }, gateAnswer: { ...quiet, gangs: new Map([["n1", "JobSet a/b"]]) } },
+      "Held GangWorkload",
+    ],
+    [
+      "a host of a slice",
+      { policy: { gates }, node: slice, gateAnswer: quiet },
+      "Held GangWorkload",
+    ],
+    [
+      "workloads on several nodes that were not looked for",
+      { policy: { gates } },
+      "Held GangsUnknown",
+    ],
   ])("does not override %s", (_, question, expected) => {
     expect(verdictAtDeadline(question)).toBe(expected);
   });

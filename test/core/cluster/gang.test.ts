@@ -1,0 +1,123 @@
+import { describe, expect, it } from "vitest";
+import { type GangPod, gangOf, gangsByNode, sliceOf } from "../../../src/core/cluster/gang.ts";
+import { planFleet } from "../../../src/core/plan/plan.ts";
+import { aNode, aPolicy, at } from "../fleet-builder.ts";
+
+type Labels = Readonly<Record<string, string>>;
+
+function pod(node: string, labels: Labels, namespace = "ml"): GangPod {
+  return { node, namespace, labels, annotations: {} };
+}
+
+const train = { "jobset.sigs.k8s.io/jobset-name": "train" };
+
+function group(index: string): Labels {
+  return {
+    "leaderworkerset.sigs.k8s.io/name": "vllm",
+    "leaderworkerset.sigs.k8s.io/group-index": index,
+    // Kueue labels the same pods.
+    "kueue.x-k8s.io/pod-group-name": `leaderworkerset-vllm-${index}-fd0f7`,
+  };
+}
+
+describe("a workload on several nodes", () => {
+  it.each<[Labels, string | undefined]>([
+    [train, "JobSet ml/train"],
+    [group("1"), "LeaderWorkerSet ml/vllm group 1"],
+    [{ "kueue.x-k8s.io/pod-group-name": "nccl" }, "pod group ml/nccl"],
+    [{ "scheduling.x-k8s.io/pod-group": "pg1" }, "pod group ml/pg1"],
+    [{ "pod-group.scheduling.sigs.k8s.io": "pg1" }, "pod group ml/pg1"],
+    [{ "volcano.sh/job-name": "mnist" }, "Volcano Job ml/mnist"],
+    [{ "training.kubeflow.org/job-name": "ddp" }, "training job ml/ddp"],
+    [{ app: "web", "batch.kubernetes.io/job-name": "alone" }, undefined],
+  ])("is recognized by the labels of its pods: %j", (labels, name) => {
+    expect(gangOf(pod("n1", labels))).toBe(name);
+  });
+
+  it("is not what Kueue only queues as a group", () => {
+    const labels = { "kueue.x-k8s.io/pod-group-name": "web" };
+    const annotations = { "kueue.x-k8s.io/pod-group-serving": "true" };
+    expect(gangOf({ namespace: "ml", labels, annotations })).toBeUndefined();
+  });
+
+  it("is found on each of its nodes", () => {
+    const pods = ["n2", "n1", "n1"].map((node) => pod(node, train));
+    const text = "JobSet ml/train on n1, n2";
+    expect(gangsByNode(pods)).toEqual(
+      new Map([
+        ["n2", text],
+        ["n1", text],
+      ]),
+    );
+  });
+
+  it("is named with three of its nodes and the number of the others", () => {
+    const pods = ["n1", "n2", "n3", "n4", "n5"].map((node) => pod(node, train));
+    expect(gangsByNode(pods).get("n5")).toBe("JobSet ml/train on n1, n2, n3 and 2 more");
+  });
+
+  it("does not hold a node that has all of it, nor another group or namespace", () => {
+    const pods = [
+      ...[pod("n1", train), pod("n1", train), pod("n2", train, "other")],
+      ...[pod("n3", group("0")), pod("n4", group("1")), pod("n5", { app: "web" })],
+    ];
+    expect(gangsByNode(pods)).toEqual(new Map());
+  });
+});
+
+describe("a machine that its cloud replaces with others", () => {
+  const pool = { "cloud.google.com/gke-nodepool": "tpu" };
+  const slice = (topology: string, chips?: string): Labels => ({
+    ...pool,
+    "cloud.google.com/gke-tpu-topology": topology,
+    ...(chips !== undefined && { "cloud.google.com/gke-accelerator-count": chips }),
+  });
+
+  it.each<[string, Labels, Readonly<Record<string, number>> | undefined, string | undefined]>([
+    ["a host of several", slice("2x2x2", "4"), undefined, "the TPU slice 2x2x2 of node pool tpu"],
+    [
+      "by its allocatable",
+      slice("4x4"),
+      { "google.com/tpu": 4 },
+      "the TPU slice 4x4 of node pool tpu",
+    ],
+    ["the only host", slice("2x4", "8"), undefined, undefined],
+    ["the only host, by its allocatable", slice("2x2"), { "google.com/tpu": 4 }, undefined],
+    // What cannot be read counts as one of several.
+    ["of unknown size", slice("2x2"), {}, "the TPU slice 2x2 of node pool tpu"],
+    ["of unknown topology", slice("large", "4"), {}, "the TPU slice large of node pool tpu"],
+    [
+      "of queued provisioning",
+      { ...pool, "cloud.google.com/gke-queued": "true" },
+      undefined,
+      "the queued provisioning of node pool tpu",
+    ],
+    [
+      "of a named request",
+      { ...pool, "autoscaling.gke.io/provisioning-request": "train-a1" },
+      undefined,
+      "the provisioning request train-a1 of node pool tpu",
+    ],
+    // Flex-start alone creates each node by itself.
+    ["of flex-start", { ...pool, "cloud.google.com/gke-flex-start": "true" }, undefined, undefined],
+    ["without labels", {}, undefined, undefined],
+  ])("%s", (_, labels, allocatable, found) => {
+    expect(sliceOf({ labels, allocatable })).toBe(found);
+  });
+
+  it.each([
+    ["Hold", "n1: GangWorkload the TPU slice 4x4 of node pool tpu"],
+    ["Allow", "n1 departs"],
+  ] as const)("is planned by the policy's rule %s", (gangWorkloads, expected) => {
+    const labels = { "cloud.google.com/gke-spot": "true", ...slice("4x4", "4") };
+    const plan = planFleet({
+      nodes: [aNode("n1", { labels })],
+      policies: [aPolicy({ gates: { blockingPods: [], gangWorkloads } })],
+      ...{ departures: [], badPolicies: [], at: at("2026-11-20T12:00:00Z") },
+    });
+    expect([
+      ...plan.notPlanned.map((one) => `${one.node.name}: ${one.reason} ${one.detail}`),
+      ...plan.policies.flatMap((one) => one.departures.map(({ node }) => `${node.name} departs`)),
+    ]).toEqual([expected]);
+  });
+});
