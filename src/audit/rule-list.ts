@@ -8,6 +8,7 @@ import {
   spreadSelectsNothing,
 } from "./rules/availability-rules.ts";
 import { pdbBlocksForever, pdbMissing, twoPdbs } from "./rules/disruption-budget-rules.ts";
+import { gangOnSpot } from "./rules/gang-rules.ts";
 import {
   execSigtermLost,
   graceCut,
@@ -30,6 +31,7 @@ export const ruleList: readonly Rule[] = [
   spreadSelectsNothing,
   localData,
   criticalOnSpot,
+  gangOnSpot,
   readinessMissing,
   execSigtermLost,
   lbDelayOverNotice,
