@@ -5,6 +5,7 @@ import type { Rng } from "../core/chance/chance.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { Departure } from "../core/departure/departure.ts";
 import type { BadPolicy, Policy } from "../core/policy/policy.ts";
+import type { Millis } from "../core/time/time.ts";
 import type { LastcallError } from "../errors.ts";
 import { departuresPath, nodesPath, policiesPath } from "./object/api-call.ts";
 import { translateDeparture } from "./object/translate-departure.ts";

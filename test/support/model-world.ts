@@ -39,6 +39,7 @@ import { ModelApi } from "../../src/sim/api/model-api.ts";
 import { startControllers } from "../../src/sim/model-cluster.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import { machineReleaser } from "./machine-releaser.ts";
+import { openGates } from "./open-gates.ts";
 
 export { webWorkload } from "./web-workload.ts";
 
@@ -53,8 +54,7 @@ const placeholderPlace = { namespace: "lastcall", image: "registry.k8s.io/pause:
 export function spotPolicy(world: ModelWorld, spec: Readonly<Record<string, unknown>>): void {
   world.create(policies, {
     apiVersion: "lastcall.dev/v1alpha1",
-    kind: "DeparturePolicy",
-    metadata: { name: "spot" },
+    ...{ kind: "DeparturePolicy", metadata: { name: "spot" } },
     spec,
   });
 }
@@ -64,14 +64,6 @@ function shown(request: KubeRequest): KubeRequest {
   const isStatus = request.method === "PATCH" && request.path.endsWith("/status");
   return isStatus ? { ...request, body: request.bodyAtTurn?.() ?? request.body } : request;
 }
-
-/** Gates of which none holds a departure. */
-const openGates: GateSource = {
-  ask: async (policies) => {
-    const open = { alerts: [], blockingPods: new Map(), gangs: new Map() };
-    return Object.fromEntries(policies.map(({ name }) => [name, open]));
-  },
-};
 
 /** A model cluster on a virtual clock with the real controller, for tests. */
 export class ModelWorld {

@@ -237,10 +237,6 @@ export function heldAtTheAct(context: StepContext): PhaseResult | undefined {
   return isOld && !hasWaited ? { event: "Blocked", reason: "StartLapsed" } : undefined;
 }
 
-export async function checkGates(context: StepContext): Promise<PhaseResult | undefined> {
-  return heldAtTheAct(context);
-}
-
 /**
  * Checks, last before the cordon, that the machine can be released. A notice that arrives meanwhile
  * ends the check.

@@ -27,34 +27,11 @@ import type { Reason } from "../../core/reason/reason.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError } from "../../errors.ts";
 import { ActionPipeline } from "../action/action-pipeline.ts";
-import {
-  awaitLastActions,
-  awaitLoadBalancers,
-  awaitRequiredActions,
-  awaitVolumes,
-  beginActions,
-  drained,
-  undoActions,
-} from "./after-drain.ts";
-import { freeCapacity, reserveCapacity } from "./capacity-reservation.ts";
+import { freeCapacity } from "./capacity-reservation.ts";
+import { stepsOf } from "./departure-steps.ts";
 import { DepartureTelemetry } from "./departure-telemetry.ts";
-import { drain } from "./drain.ts";
 import { Failing, mostFailingMs } from "./failing.ts";
-import {
-  checkGates,
-  checkRelease,
-  cordon,
-  identifyNode,
-  isOnlyCordoned,
-  isToCordonAtOnce,
-  lookAhead,
-  MarkUpkeep,
-  noticeOf,
-  prepared,
-  rolledBack,
-  uncordon,
-} from "./prepare.ts";
-import { awaitBindings, awaitMachine, releaseAfter } from "./release.ts";
+import { MarkUpkeep, noticeOf } from "./prepare.ts";
 import { StatusWriter } from "./status-writer.ts";
 import {
   isCloudsToTake,
@@ -64,43 +41,8 @@ import {
   type RunSubject,
   retrying,
   runSteps,
-  type Step,
   type StepContext,
 } from "./step.ts";
-
-/** The checks before the cordon of a departure that has time. */
-const checkSteps: readonly Step[] = [identifyNode, lookAhead, checkGates, checkRelease];
-
-/** The preparations before the drain of a departure that has time. */
-const prepareSteps: readonly Step[] = [reserveCapacity, awaitRequiredActions];
-
-const drainSteps: readonly Step[] = [drain, awaitVolumes, awaitLoadBalancers, drained];
-
-const releaseSteps: readonly Step[] = [awaitBindings, releaseAfter(drainSteps)];
-
-/**
- * The steps of each phase, in order. They run one after another until one of them ends the phase. A
- * resumed run repeats its phase, and each step detects what has been done already.
- */
-function stepsOf(context: StepContext): readonly Step[] {
-  switch (context.departure().status.phase) {
-    case "Preparing":
-      return isToCordonAtOnce(context)
-        ? [beginActions, cordon, prepared]
-        : [...checkSteps, cordon, beginActions, ...prepareSteps, prepared];
-    case "Draining":
-      return isOnlyCordoned(context)
-        ? [beginActions, awaitMachine]
-        : [beginActions, identifyNode, ...drainSteps];
-    case "Releasing":
-      return [beginActions, freeCapacity, awaitMachine, awaitLastActions, ...releaseSteps];
-    case "RollingBack":
-      return [freeCapacity, undoActions, uncordon, rolledBack];
-    default:
-      // The plan reconciler handles Scheduled and Held; a run starts with the event that ends them.
-      return [];
-  }
-}
 
 /** A phase whose step was refused is tried again after this. */
 const phaseAgainMs: Millis = seconds(20);

@@ -105,7 +105,7 @@ export interface PlannedDeparture {
   readonly bornFrom: LaunchTimeSource;
   readonly earliestAt: Instant;
   readonly deadlineAt: Instant;
-  /** The end of the node's lifetime, which limits departures that missed their instant. */
+  /** The end of its lifetime, which limits departures that missed their instant. */
   readonly endsAt: Instant;
   /** From when it starts regardless of the budgets: `endsAt`, or earlier if several wait. */
   readonly overridesBudgetAt: Instant;
@@ -199,7 +199,6 @@ export interface Candidate {
   readonly bornFrom: LaunchTimeSource;
   readonly earliestAt: Instant;
   readonly deadlineAt: Instant;
-  /** The end of its lifetime. */
   readonly endsAt: Instant;
   /** When the node's rest after a rolled-back departure ends; undefined if there was none. */
   readonly restUntil: Instant | undefined;
@@ -209,7 +208,6 @@ export interface Candidate {
   readonly keptDeadlineAt: Instant | undefined;
   /** Whether it was first planned before its deadline. */
   readonly plannedInTime: boolean;
-  /** Whether its departure is held. */
   readonly isHeld: boolean;
   /** Whether a person has set `spec.hold` of its departure, which may not be due yet. */
   readonly isHeldByPerson: boolean;

@@ -182,8 +182,8 @@ const unforced: ReadonlySet<Reason> = new Set([
  * holds it back. Windows, gates, waves and budgets hold it back as well. Its deadline overrides all
  * of these except budgets, which may use the reserve too: departures that were held up together
  * must not leave together. The end of its lifetime also overrides budgets, or an earlier instant if
- * several wait for it, and the reason records that. A node that was overdue when first planned is never forced: all others of its kind would be
- * forced with it.
+ * several wait for it, and the reason records that. A node that was overdue when first planned is
+ * never forced: all others of its kind would be forced with it.
  */
 export function startVerdict(question: StartQuestion): StartVerdict {
   const holds = holdsOn(question);
