@@ -101,6 +101,20 @@ describe("deploy/aws/terraform", async () => {
     expect(JSON.stringify(depends_on)).toMatch(/aws_iam_role_policy\.controller/);
   });
 
+  it("installs images that can be pulled, or nothing", () => {
+    const { values, lifecycle } = resources.get("helm_release.lastcall") ?? {};
+    const [chart = "", more = ""] = [values].flat().map(String);
+    expect(chart).toMatch(/\n {4}image\s*= local\.controller_image\n/);
+    expect(chart).toMatch(/agent = \{\s*image\s*= local\.agent_image/);
+    expect(chart).toMatch(/"action-hosts" = join\(",", var\.action_hosts\)/);
+    expect(more).toContain("yamlencode(var.release_values)");
+    // No image is published, so the chart's own names can be pulled from nowhere.
+    const [{ precondition }] = lifecycle as [{ readonly precondition: readonly Block[] }];
+    const conditions = precondition.map(({ condition }) => String(condition)).join();
+    expect(conditions).toContain("var.controller_image != null");
+    expect(conditions).toContain("var.agent_image != null");
+  });
+
   it("grants the responder what it calls, and nothing else", () => {
     const found = iamActions(resources.get("aws_iam_role_policy.responder"));
     expect(found).toEqual([...responderCalls, ...ofLambda].sort());
@@ -160,7 +174,10 @@ interface LambdaFunction {
 }
 
 /** Variables for what CloudFormation does itself, or in other ways. */
-const ofTerraform = ["alarm_emails", "oidc_provider_arn", "policies", "release_chart", "tags"];
+const ofTerraform = [
+  ...["action_hosts", "agent_image", "alarm_emails", "controller_image", "oidc_provider_arn"],
+  ...["policies", "release_chart", "release_values", "tags"],
+];
 
 describe("deploy/aws/terraform and deploy/aws/cloudformation", () => {
   const { Parameters, Resources } = readTemplate();

@@ -148,6 +148,12 @@ resource "aws_eks_pod_identity_association" "controller" {
   tags            = local.tags
 }
 
+locals {
+  # The chart refuses a null where it expects a text.
+  controller_image = var.controller_image == null ? {} : { for key, value in var.controller_image : key => value if value != null }
+  agent_image      = var.agent_image == null ? {} : { for key, value in var.agent_image : key => value if value != null }
+}
+
 resource "helm_release" "lastcall" {
   count = var.release_chart == null ? 0 : 1
 
@@ -157,18 +163,32 @@ resource "helm_release" "lastcall" {
   create_namespace = true
 
   values = [yamlencode({
+    image = local.controller_image
+    agent = {
+      image = local.agent_image
+    }
     serviceAccount = {
       name        = var.service_account
       annotations = var.identity == "IRSA" ? { "eks.amazonaws.com/role-arn" = aws_iam_role.controller.arn } : {}
     }
     controller = {
-      options = {
-        "sqs-queue-url" = aws_sqs_queue.notices.url
-        "sqs-unknown"   = "Delete"
-      }
+      options = merge(
+        {
+          "sqs-queue-url" = aws_sqs_queue.notices.url
+          "sqs-unknown"   = "Delete"
+        },
+        length(var.action_hosts) == 0 ? {} : { "action-hosts" = join(",", var.action_hosts) },
+      )
     }
     policies = var.policies
-  })]
+  }), yamlencode(var.release_values)]
+
+  lifecycle {
+    precondition {
+      condition     = var.controller_image != null && var.agent_image != null
+      error_message = "Set controller_image and agent_image: no image of Lastcall is published."
+    }
+  }
 
   # Pods get credentials, and the permissions of their role, only if these exist before they start.
   depends_on = [

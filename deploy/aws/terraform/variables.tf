@@ -50,6 +50,30 @@ variable "release_chart" {
   default     = null
 }
 
+variable "controller_image" {
+  description = "With release_chart: the controller's image in your registry, {repository, tag, digest}; none is published (docs/images.md)."
+  type        = object({ repository = string, tag = optional(string), digest = optional(string) })
+  default     = null
+}
+
+variable "agent_image" {
+  description = "The same for the image of the agents."
+  type        = object({ repository = string, tag = optional(string), digest = optional(string) })
+  default     = null
+}
+
+variable "action_hosts" {
+  description = "The hosts that policies may name, in actions and in gates.alerts.url: host, host:port or *.domain."
+  type        = list(string)
+  default     = []
+}
+
+variable "release_values" {
+  description = "Further values of the chart, which take precedence over those that the module sets."
+  type        = any
+  default     = {}
+}
+
 variable "policies" {
   description = "The chart's policies: a list of {name, spec}, as in the reference of DeparturePolicy."
   type        = any
