@@ -93,7 +93,16 @@ function weightOf(departure: Departure, isPlanned: boolean): number {
   return isPlanned ? 1 : 0;
 }
 
-function nodeRow(node: NodeFacts, { planned, left, departure }: NodeStory): BoardRow {
+/** The instant of a paused policy's departure will pass: nothing leaves then. */
+function isPausedDeparture(departure: Departure, left: NotPlanned | undefined): boolean {
+  const isWaiting =
+    departure.cause === "Planned" && !isUnderWay(departure) && !isNoticed(departure);
+  return isWaiting && left?.reason === "PolicyPaused";
+}
+
+function nodeRow(node: NodeFacts, { departure: live, ...story }: NodeStory): BoardRow {
+  const { planned, left } = story;
+  const departure = live && isPausedDeparture(live, left) ? undefined : live;
   const entry = planned?.entry;
   const policy = planned?.policy ?? left?.policy ?? departure?.policy ?? null;
   const departAt = departure?.departAt ?? entry?.departAt ?? null;

@@ -247,8 +247,11 @@ const departuresShown = 6;
 export function nodePage(name: string, facts: NodePageFacts): NodePage | undefined {
   const { view, pods = [], problem = null, now } = facts;
   const node = view.nodes.find((one) => one.name === name);
-  const departures = view.departures.filter((one) => one.node.name === name);
-  if (node === undefined && departures.length === 0) return undefined;
+  const named = view.departures.filter((one) => one.node.name === name).toSorted(newestFirst);
+  if (node === undefined && named.length === 0) return undefined;
+  // An earlier machine of the name has its own departures, which are not this one's steps.
+  const uid = node?.uid ?? named[0]?.node.uid;
+  const departures = named.filter((one) => one.node.uid === uid);
   return {
     node: name,
     at: now,
@@ -257,10 +260,7 @@ export function nodePage(name: string, facts: NodePageFacts): NodePage | undefin
     terminating: pods.flatMap(({ namespace, name: pod, deletionAt }) =>
       deletionAt === undefined ? [] : [`${namespace}/${pod}`],
     ),
-    departures: departures
-      .toSorted(newestFirst)
-      .slice(0, departuresShown)
-      .map((one) => nodeDeparture(one, facts)),
+    departures: departures.slice(0, departuresShown).map((one) => nodeDeparture(one, facts)),
   };
 }
 

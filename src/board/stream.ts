@@ -186,6 +186,8 @@ export interface PodCounts {
 export interface PastDeparture extends Identified {
   readonly name: string;
   readonly node: string;
+  /** Tells a machine from earlier ones of its name; null in a history of an older version. */
+  readonly nodeUid: string | null;
   readonly policy: string | null;
   readonly cause: Cause;
   readonly outcome: Outcome;

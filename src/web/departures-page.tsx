@@ -220,7 +220,9 @@ function NextRow({ view, row }: RowProps): VNode {
   return (
     <tr title={readable(row.explain, view)}>
       <td class="time">
-        <span class="clock">{departAt === null ? "–:–" : clockText(departAt)}</span>
+        <span class={isDryRun(row, view) ? "clock dim" : "clock"}>
+          {departAt === null ? "–:–" : clockText(departAt)}
+        </span>
         <span class="dim">{departAt === null ? "" : relativeText(departAt, now, view)}</span>
       </td>
       <td class="who">
@@ -242,8 +244,15 @@ function NextRow({ view, row }: RowProps): VNode {
   );
 }
 
+/** Whether its departure is only planned, and never carried out. */
+export function isDryRun({ policy, cause }: BoardRow, { picture }: PageView): boolean {
+  const card = picture.policies.find(({ name }) => name === policy);
+  return card?.isDryRun === true && (cause === null || cause === "Planned");
+}
+
 function StatusText({ view, row }: RowProps): VNode {
   const { words, language, now } = view;
+  if (isDryRun(row, view)) return <span class="held">{words.dryRun}</span>;
   if (row.state === "Held") {
     return (
       <>
@@ -267,7 +276,6 @@ function StatusText({ view, row }: RowProps): VNode {
     return <span class="held">{words.overdue}</span>;
   }
   const card = view.picture.policies.find(({ name }) => name === row.policy);
-  if (card?.isDryRun) return <span class="held">{words.dryRun}</span>;
   // A plan that cannot be kept as a whole is no schedule.
   return card?.isFeasible === false ? (
     <span class="dim">{words.inPlan}</span>

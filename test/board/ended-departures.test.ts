@@ -12,7 +12,8 @@ const dayMs = 86_400_000;
 function ended(place: number, fields: Partial<PastDeparture> = {}): PastDeparture {
   const endedAt = (Date.UTC(2026, 0, 1) + place * 60_000) as Instant;
   return {
-    ...{ id: `uid-${place}`, name: `n${place}-1`, node: `n${place}`, policy: "spot" },
+    ...{ id: `uid-${place}`, name: `n${place}-1`, node: `n${place}` },
+    ...{ nodeUid: `node-${place}`, policy: "spot" },
     ...{ cause: "Planned", outcome: "Planned", reason: "Released", explain: "" },
     ...{ departAt: null, deadlineAt: null, noticedAt: null, startedAt: null, endedAt },
     ...{ noticeToCordonMs: null, timeLeftMs: null, pods: null, losses: [] },
@@ -88,7 +89,7 @@ it.each([
 it("a line of another version or a person is read with defaults for what is missing", () => {
   const { id, node, outcome, endedAt } = ended(1);
   const least = readHistory(JSON.stringify({ id, node, outcome, endedAt })).departures;
-  expect(least).toEqual([{ ...ended(1), name: node, policy: null, reason: null }]);
+  expect(least).toEqual([{ ...ended(1), name: node, nodeUid: null, policy: null, reason: null }]);
   const odd = { pods: { total: "9", killed: -1, cut: 2 }, losses: [null, { pod: "a/b" }, "x"] };
   const more = { explain: ["<b>"], startedAt: "now", policy: 3, timeLeftMs: null };
   const [read] = readHistory(JSON.stringify({ ...ended(1), ...odd, ...more })).departures;

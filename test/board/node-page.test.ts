@@ -75,3 +75,11 @@ it("shows a node that is gone by its departures, and no unknown node", () => {
   expect(nodePage("n1", { view, now: plus(now, minutes(9)) })?.drains).toEqual([]);
   expect(nodePage("n2", { view, now })).toBeUndefined();
 });
+
+it("has the departures of its own machine, not those of an earlier one with its name", () => {
+  const earlier: Departure = { ...departure, uid: "d-0", node: { name: "n1", uid: "uid-old" } };
+  const told = (departures: readonly Departure[]) =>
+    nodePage("n1", { view: viewOf(departures), pods: [], budgets: [], now })?.departures;
+  expect(told([earlier, departure])?.map(({ uid }) => uid)).toEqual(["uid-d"]);
+  expect(told([earlier])).toEqual([]);
+});

@@ -72,7 +72,8 @@ let said: string[];
 
 /** The English words left in a Japanese sentence, apart from names and times. */
 function englishIn(text: string): readonly string[] {
-  const kept = /n\d[\w-]*|lastcall\.dev\/hold|cordon|"4h"|none|[\d-]+T[\d:.]+Z|spot\b|Pod/g;
+  const kept =
+    /n\d[\w-]*|lifetime\.max|lastcall\.dev\/hold|cordon|"4h"|none|[\d-]+T[\d:.]+Z|spot\b|Pod/g;
   return (
     translated(`${text}.`, "ja")
       .replaceAll(kept, "")
@@ -125,11 +126,14 @@ describe("an act", () => {
     expect(writes).toEqual([]);
   });
 
-  it("puts a hold on a node and removes it", async () => {
+  it("puts a hold on a node, says what ends it all the same, and removes it", async () => {
     const until = plus(dawn, hours(30));
-    expect((await acts.preview(hold("n1", until))).command).toBe(
-      "kubectl annotate node n1 --overwrite lastcall.dev/hold=2026-11-21T06:00:00Z",
-    );
+    const { command, says } = await acts.preview(hold("n1", until));
+    const set = "kubectl annotate node n1 --overwrite lastcall.dev/hold=2026-11-21T06:00:00Z";
+    expect(command).toBe(set);
+    expect(says.at(-1)).toMatch(/^n1 leaves at its deadline \S+ even so$/);
+    expect((await acts.preview(hold("n1"))).says.at(-1)).toMatch(/^lifetime\.max .+ even so: /);
+    expect((await acts.preview(hold("n1", plus(dawn, hours(1))))).says).toHaveLength(2);
     expect(await perform(hold("n1", until))).toMatchObject({ kind: "Done" });
     expect(holdOn("n1")).toBe("2026-11-21T06:00:00Z");
     const release: BoardAct = { kind: "ReleaseHold", node: "n1", uid: uidOf("n1") };

@@ -166,3 +166,17 @@ it("counts departures that ended as planned in the current wave", () => {
   const byTime = rows.toSorted((a, b) => (a.departAt ?? 0) - (b.departAt ?? 0));
   expect(byTime.map(({ wave }) => wave)).toEqual([1, 2, null]);
 });
+
+it("shows no time for a planned departure of a paused policy, which does not happen", () => {
+  const paused = { ...policy, paused: true };
+  const rowOf = (policies: readonly Policy[], departure: Departure) =>
+    pictureAt(now, { policies, departures: [departure] }).rows[0];
+  expect(rowOf([policy], planned("n1"))).toMatchObject({
+    ...{ state: "Scheduled", departAt: deadlineAt },
+  });
+  expect(rowOf([paused], planned("n1"))).toMatchObject({
+    ...{ state: "Stays", departAt: null, reason: "PolicyPaused" },
+  });
+  const leaving = planned("n1", { status: { phase: "Draining", timeline: [] } });
+  expect(rowOf([paused], leaving)).toMatchObject({ state: "Leaving" });
+});

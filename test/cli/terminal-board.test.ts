@@ -57,7 +57,15 @@ const headline: readonly HeadlineLine[] = [
 ];
 
 const past: PastDeparture = {
-  ...{ id: "p", name: "p", node: "gone", policy: "spot", cause: "Planned", outcome: "Planned" },
+  ...{
+    id: "p",
+    name: "p",
+    node: "gone",
+    nodeUid: "u",
+    policy: "spot",
+    cause: "Planned",
+    outcome: "Planned",
+  },
   ...{ reason: null, explain: "gone is drained, and its machine is released.", departAt: null },
   ...{ deadlineAt: null, noticedAt: null, startedAt: null, endedAt: minus(now, minutes(5)) },
   ...{ noticeToCordonMs: null, timeLeftMs: null, pods: null, losses: [] },

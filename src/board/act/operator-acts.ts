@@ -5,12 +5,12 @@ import type {
   OperatorResult,
   OperatorWrites,
 } from "../../contracts/cluster.ts";
-import { bornAt, holdAnnotation, holdOf, type NodeFacts } from "../../core/cluster/node.ts";
+import { bornAt, holdAnnotation, type NodeFacts } from "../../core/cluster/node.ts";
 import { type DepartStep, departStep } from "../../core/departure/decision.ts";
-import { type Departure, isLive, isVoluntary } from "../../core/departure/departure.ts";
+import type { Departure } from "../../core/departure/departure.ts";
 import { planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../../core/drain-plan/drain-plan-report.ts";
-import { defaultPolicy, type Policy, selectPolicy } from "../../core/policy/policy.ts";
+import { defaultPolicy, selectPolicy } from "../../core/policy/policy.ts";
 import { between, type Instant, minus, parseInstant, plus } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
 import { withLaunchTimes } from "../picture.ts";
@@ -24,6 +24,7 @@ import {
   commandOf,
   holdValue,
 } from "./act.ts";
+import { cannotWithdraw, departSays, freezeSays, holdSays, withdrawSays } from "./act-says.ts";
 
 export interface OperatorActsOptions {
   readonly fleet: Fleet;
@@ -112,7 +113,7 @@ export class OperatorActs {
     const refusal =
       value === null && seen === null ? `${name} has no ${holdAnnotation} to remove` : undefined;
     return {
-      says: holdSays(node, value),
+      says: [...holdSays(node, value), ...this.#limitSays(node, value)],
       refusal: refusal ?? this.#pastHold(name, value),
       seen: JSON.stringify(seen),
       carryOut: () => this.#options.writes.hold({ name, uid, seen }, value),
@@ -178,6 +179,22 @@ export class OperatorActs {
         return { kind: "Changed", found };
       },
     };
+  }
+
+  /** What a hold does not keep away: the end of the machine's lifetime, and the deadline. */
+  #limitSays(node: NodeFacts, value: string | null): readonly string[] {
+    const policy = selectPolicy(node, this.#options.fleet.policies())?.policy;
+    const deadlineAt = this.#lastInstantOf(node);
+    if (value === null || policy === undefined || deadlineAt === undefined) return [];
+    const endsAt = plus(deadlineAt, policy.lifetime.reserveMs);
+    const until = value === "true" ? undefined : parseInstant(value);
+    if (until === undefined) {
+      return [
+        `lifetime.max of policy ${policy.name} ends at ${briefInstant(endsAt)} even so: a machine with such a limit is terminated then, without a drain before`,
+      ];
+    }
+    if (until <= deadlineAt) return [];
+    return [`${node.name} leaves at its deadline ${briefInstant(deadlineAt)} even so`];
   }
 
   /** The deadline that the plan would give the node; undefined if its lifetime has no limit. */
@@ -263,122 +280,4 @@ function nothing(refusal: string): ActFinding {
 
 function noNode(name: string): string {
   return `The node ${name} shown here no longer exists`;
-}
-
-function holdSays(node: NodeFacts, value: string | null): readonly string[] {
-  const annotations = { ...node.annotations, [holdAnnotation]: value ?? "" };
-  const hold = holdOf({ ...node, annotations });
-  switch (hold.kind) {
-    case "None":
-      return [`${node.name} is planned again like any other node`];
-    case "Until":
-      return [`${node.name} has no planned departure before ${briefInstant(hold.until)}`, notices];
-    case "Always":
-      return [
-        `${node.name} has no planned departure while it has the annotation ${hold.mark}`,
-        notices,
-      ];
-  }
-}
-
-const notices = "A notice from the cloud still drains it";
-
-function departSays(
-  node: NodeFacts,
-  request: {
-    readonly departAt: Instant;
-    readonly isNow: boolean;
-    readonly deadlineAt: Instant | undefined;
-    readonly policy: Policy | undefined;
-    readonly step: DepartStep;
-    /** The node's deadline by the plan. */
-    readonly lastAt: Instant | undefined;
-  },
-): readonly string[] {
-  const { departAt, lastAt, policy } = request;
-  const { name } = node;
-  if (policy?.dryRun) return [`Policy ${policy.name} has dryRun set: ${name} does not leave`];
-  const by = request.deadlineAt === undefined ? "" : `, by ${briefInstant(request.deadlineAt)}`;
-  const moved = request.step.kind === "Move" ? ` instead of the time requested earlier` : "";
-  return [
-    `${name} leaves ${request.isNow ? "now" : `at ${briefInstant(request.departAt)}`}${by}${moved}`,
-    ...(lastAt !== undefined && departAt > lastAt
-      ? [
-          `That is after its deadline ${briefInstant(lastAt)}: ${name} leaves as planned before that, unless something holds it`,
-        ]
-      : []),
-    ...passedSays(node, request),
-    ...waitingSays(request),
-  ];
-}
-
-interface Request {
-  readonly departAt: Instant;
-  readonly policy: Policy | undefined;
-  readonly step: DepartStep;
-}
-
-/** What would hold a planned departure but does not hold a requested one. */
-function passedSays(node: NodeFacts, { departAt, policy }: Request): readonly string[] {
-  const hold = holdOf(node);
-  const frozenUntil = policy?.gates.freezeUntil;
-  const holds = [
-    ...(hold.kind === "Always" ? [`its annotation ${hold.mark} holds it`] : []),
-    ...(hold.kind === "Until" && hold.until > departAt
-      ? [`it is held until ${briefInstant(hold.until)}`]
-      : []),
-    ...(frozenUntil !== undefined && frozenUntil > departAt
-      ? [`policy ${policy?.name} is frozen until ${briefInstant(frozenUntil)}`]
-      : []),
-    ...(policy?.paused ? [`policy ${policy.name} is paused`] : []),
-  ];
-  return holds.map((one) => `${node.name} leaves although ${one}`);
-}
-
-/** What a requested departure waits for, as in `core/decide.ts`. */
-function waitingSays({ policy, step }: Request): readonly string[] {
-  const isHeld = step.kind === "Move" && step.departure.hold;
-  const budgets = policy?.budgets.length ?? 0;
-  return [
-    ...(isHeld ? [`It waits while spec.hold of departure ${step.departure.name} is set`] : []),
-    budgets === 0
-      ? "It ignores windows, freezes and holds"
-      : `It waits for the budgets of policy ${policy?.name}, but ignores windows, freezes and holds`,
-  ];
-}
-
-function freezeSays(
-  policy: string,
-  freeze: { readonly until: Instant | null; readonly now: Instant; readonly seen: Instant | null },
-): readonly string[] {
-  const { until, now, seen } = freeze;
-  if (until === null) return [`Planned departures of policy ${policy} may start again`];
-  const isShorter = seen !== null && seen > now && seen > until;
-  return [
-    `No planned departure of policy ${policy} starts before ${briefInstant(until)}, unless its deadline forces it`,
-    ...(isShorter
-      ? [`That ends the current freeze sooner: it is frozen until ${briefInstant(seen)}`]
-      : []),
-  ];
-}
-
-function withdrawSays(departure: Departure): readonly string[] {
-  const { node, status, cause } = departure;
-  const begun = status.startedAt !== undefined;
-  return [
-    begun
-      ? `${node.name} stays: its drain is rolled back, and it is uncordoned`
-      : `${node.name} does not leave as requested`,
-    ...(cause === "Planned" ? ["The plan assigns it another time"] : []),
-  ];
-}
-
-function cannotWithdraw({ cause, noticedAt, status, node }: Departure): string | undefined {
-  if (!isLive({ status })) return `The departure of ${node.name} has ended`;
-  if (!isVoluntary(cause) || noticedAt !== undefined) {
-    return `${node.name} leaves because the cloud interrupts it, which cannot be withdrawn here`;
-  }
-  return status.phase === "Releasing"
-    ? `The machine of ${node.name} is already being released`
-    : undefined;
 }

@@ -36,7 +36,7 @@ export function pastDeparture(departure: Departure): PastDeparture | undefined {
   const endedAt = status.endedAt ?? status.timeline.at(-1)?.at ?? departure.createdAt;
   if (endedAt === undefined) return undefined;
   return {
-    ...{ id, name, node: node.name, policy, cause },
+    ...{ id, name, node: node.name, nodeUid: node.uid, policy, cause },
     outcome: status.outcome ?? "Failed",
     reason: status.reason ?? null,
     explain: endSentence(departure),
@@ -217,6 +217,7 @@ function keptDeparture(value: unknown): PastDeparture | undefined {
   if (outcome === undefined || endedAt === null) return undefined;
   return {
     ...{ id, node, outcome, endedAt, name: textOf(value.name) ?? node },
+    nodeUid: textOf(value.nodeUid) ?? null,
     policy: textOf(value.policy) ?? null,
     cause: oneOf(causes, value.cause) ?? "Planned",
     reason: oneOf(reasons, value.reason) ?? null,

@@ -1,9 +1,14 @@
 import type { NodePage } from "../../board/node-page.ts";
 import { reasonWords } from "../../board/reason-words.ts";
-import { type BoardRow, type ClusterConnection, isHeldForGood } from "../../board/stream.ts";
+import {
+  type BoardRow,
+  type ClusterConnection,
+  isHeldForGood,
+  type PastDeparture,
+} from "../../board/stream.ts";
 import { type NodeAct, NodeActs } from "../act/act-buttons.tsx";
 import { after, getJson } from "../browser.ts";
-import { HoldNote, PodMeter, whereText } from "../departures-page.tsx";
+import { HoldNote, isDryRun, PodMeter, whereText } from "../departures-page.tsx";
 import { useEffect, useState, type VNode } from "../preact.ts";
 import { PastList } from "../row-list.tsx";
 import type { PageView } from "../view-state.ts";
@@ -37,6 +42,8 @@ export function NodeView({ view, name, onAct }: NodeProps): VNode {
   const past = picture.past.filter(({ node }) => node === name);
   const page = fetched.kind === "Page" ? fetched.page : undefined;
   const isKnown = row !== undefined || past.length > 0 || (page?.departures.length ?? 0) > 0;
+  const uid = row?.uid ?? past[0]?.nodeUid;
+  const isOwn = ({ nodeUid }: PastDeparture): boolean => nodeUid === null || nodeUid === uid;
   const problem = fetched.kind === "Problem" ? fetched.problem : (page?.problem ?? undefined);
   return (
     <div class="node-page">
@@ -54,13 +61,31 @@ export function NodeView({ view, name, onAct }: NodeProps): VNode {
       <Drain view={view} page={page} problem={row === undefined ? undefined : problem} />
       {isKnown ? <Steps view={view} page={page} /> : null}
       <Actions view={view} page={page} />
-      {past.length === 0 ? null : (
-        <section aria-labelledby="before">
-          <h2 id="before">{words.departed}</h2>
-          <PastList view={view} past={past} />
-        </section>
-      )}
+      <Past view={view} title={words.departed} id="before" past={past.filter(isOwn)} />
+      <Past
+        view={view}
+        title={words.earlierMachines}
+        id="earlier"
+        past={past.filter((one) => !isOwn(one))}
+      />
     </div>
+  );
+}
+
+interface PastProps {
+  readonly view: PageView;
+  readonly title: string;
+  readonly id: string;
+  readonly past: readonly PastDeparture[];
+}
+
+function Past({ view, title, id, past }: PastProps): VNode | null {
+  if (past.length === 0) return null;
+  return (
+    <section aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      <PastList view={view} past={past} />
+    </section>
   );
 }
 
@@ -204,6 +229,7 @@ function NodeHead({ view, row }: { readonly view: PageView; readonly row: BoardR
       <p class="reason">
         {reasonWords[row.reason]?.[language] ?? row.reason}
         {row.phase === null ? "" : ` · ${words.phases[row.phase]}`}
+        {isDryRun(row, view) ? <span class="held"> · {words.dryRun}</span> : null}
       </p>
       <p class="why">
         <Sentence view={view} text={row.explain} />

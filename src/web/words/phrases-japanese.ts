@@ -191,6 +191,11 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     /^That ends the current freeze sooner: it is frozen until (\S+)$/,
     "今の凍結より早く終わります。今は $1 までです",
   ],
+  [
+    /^lifetime\.max of policy (.+) ends at (\S+) even so: a machine with such a limit is terminated then, without a drain before$/,
+    "それでもポリシー $1 の lifetime.max は $2 に終わり、その上限のあるマシンは事前のドレインなしに終了されます",
+  ],
+  [/^(.+) leaves at its deadline (\S+) even so$/, "$1 はそれでも期限の $2 に出発します"],
   [/^A notice from the cloud still drains it$/, "クラウドの通知があればドレインされます"],
   [/^(.+) is planned again like any other node$/, "$1 は他のノードと同じく再び計画されます"],
   [/^(.+) has no planned departure before (\S+)$/, "$1 は $2 より前に出発させられません"],

@@ -32,6 +32,7 @@ export const english: Words = {
   leaving: "Leaving now",
   next: "Next departures",
   staying: "Not planned",
+  earlierMachines: "Earlier machines of this name",
   departed: "Departed",
   nobodyLeaving: "No node is leaving.",
   nobodyNext: "No departure is planned.",

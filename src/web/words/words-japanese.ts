@@ -29,6 +29,7 @@ export const japanese: Words = {
   leaving: "出発中",
   next: "次の出発",
   staying: "予定なし",
+  earlierMachines: "同じ名前の以前のマシン",
   departed: "出発済み",
   nobodyLeaving: "出発中のノードはありません。",
   nobodyNext: "予定された出発はありません。",

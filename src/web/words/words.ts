@@ -28,6 +28,7 @@ export interface Words {
   readonly next: string;
   readonly staying: string;
   readonly departed: string;
+  readonly earlierMachines: string;
   readonly nobodyLeaving: string;
   readonly nobodyNext: string;
   readonly noPolicy: string;

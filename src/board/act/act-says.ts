@@ -1,0 +1,126 @@
+import { holdAnnotation, holdOf, type NodeFacts } from "../../core/cluster/node.ts";
+import type { DepartStep } from "../../core/departure/decision.ts";
+import { type Departure, isLive, isVoluntary } from "../../core/departure/departure.ts";
+import type { Policy } from "../../core/policy/policy.ts";
+import type { Instant } from "../../core/time/time.ts";
+import { briefInstant } from "./act.ts";
+
+/** What an act will do, in sentences: shown before it is confirmed. */
+
+export function holdSays(node: NodeFacts, value: string | null): readonly string[] {
+  const annotations = { ...node.annotations, [holdAnnotation]: value ?? "" };
+  const hold = holdOf({ ...node, annotations });
+  switch (hold.kind) {
+    case "None":
+      return [`${node.name} is planned again like any other node`];
+    case "Until":
+      return [`${node.name} has no planned departure before ${briefInstant(hold.until)}`, notices];
+    case "Always":
+      return [
+        `${node.name} has no planned departure while it has the annotation ${hold.mark}`,
+        notices,
+      ];
+  }
+}
+
+const notices = "A notice from the cloud still drains it";
+
+export function departSays(
+  node: NodeFacts,
+  request: {
+    readonly departAt: Instant;
+    readonly isNow: boolean;
+    readonly deadlineAt: Instant | undefined;
+    readonly policy: Policy | undefined;
+    readonly step: DepartStep;
+    /** The node's deadline by the plan. */
+    readonly lastAt: Instant | undefined;
+  },
+): readonly string[] {
+  const { departAt, lastAt, policy } = request;
+  const { name } = node;
+  if (policy?.dryRun) return [`Policy ${policy.name} has dryRun set: ${name} does not leave`];
+  const by = request.deadlineAt === undefined ? "" : `, by ${briefInstant(request.deadlineAt)}`;
+  const moved = request.step.kind === "Move" ? ` instead of the time requested earlier` : "";
+  return [
+    `${name} leaves ${request.isNow ? "now" : `at ${briefInstant(request.departAt)}`}${by}${moved}`,
+    ...(lastAt !== undefined && departAt > lastAt
+      ? [
+          `That is after its deadline ${briefInstant(lastAt)}: ${name} leaves as planned before that, unless something holds it`,
+        ]
+      : []),
+    ...passedSays(node, request),
+    ...waitingSays(request),
+  ];
+}
+
+interface Request {
+  readonly departAt: Instant;
+  readonly policy: Policy | undefined;
+  readonly step: DepartStep;
+}
+
+/** What would hold a planned departure but does not hold a requested one. */
+function passedSays(node: NodeFacts, { departAt, policy }: Request): readonly string[] {
+  const hold = holdOf(node);
+  const frozenUntil = policy?.gates.freezeUntil;
+  const holds = [
+    ...(hold.kind === "Always" ? [`its annotation ${hold.mark} holds it`] : []),
+    ...(hold.kind === "Until" && hold.until > departAt
+      ? [`it is held until ${briefInstant(hold.until)}`]
+      : []),
+    ...(frozenUntil !== undefined && frozenUntil > departAt
+      ? [`policy ${policy?.name} is frozen until ${briefInstant(frozenUntil)}`]
+      : []),
+    ...(policy?.paused ? [`policy ${policy.name} is paused`] : []),
+  ];
+  return holds.map((one) => `${node.name} leaves although ${one}`);
+}
+
+/** What a requested departure waits for, as in `core/decide.ts`. */
+function waitingSays({ policy, step }: Request): readonly string[] {
+  const isHeld = step.kind === "Move" && step.departure.hold;
+  const budgets = policy?.budgets.length ?? 0;
+  return [
+    ...(isHeld ? [`It waits while spec.hold of departure ${step.departure.name} is set`] : []),
+    budgets === 0
+      ? "It ignores windows, freezes and holds"
+      : `It waits for the budgets of policy ${policy?.name}, but ignores windows, freezes and holds`,
+  ];
+}
+
+export function freezeSays(
+  policy: string,
+  freeze: { readonly until: Instant | null; readonly now: Instant; readonly seen: Instant | null },
+): readonly string[] {
+  const { until, now, seen } = freeze;
+  if (until === null) return [`Planned departures of policy ${policy} may start again`];
+  const isShorter = seen !== null && seen > now && seen > until;
+  return [
+    `No planned departure of policy ${policy} starts before ${briefInstant(until)}, unless its deadline forces it`,
+    ...(isShorter
+      ? [`That ends the current freeze sooner: it is frozen until ${briefInstant(seen)}`]
+      : []),
+  ];
+}
+
+export function withdrawSays(departure: Departure): readonly string[] {
+  const { node, status, cause } = departure;
+  const begun = status.startedAt !== undefined;
+  return [
+    begun
+      ? `${node.name} stays: its drain is rolled back, and it is uncordoned`
+      : `${node.name} does not leave as requested`,
+    ...(cause === "Planned" ? ["The plan assigns it another time"] : []),
+  ];
+}
+
+export function cannotWithdraw({ cause, noticedAt, status, node }: Departure): string | undefined {
+  if (!isLive({ status })) return `The departure of ${node.name} has ended`;
+  if (!isVoluntary(cause) || noticedAt !== undefined) {
+    return `${node.name} leaves because the cloud interrupts it, which cannot be withdrawn here`;
+  }
+  return status.phase === "Releasing"
+    ? `The machine of ${node.name} is already being released`
+    : undefined;
+}
