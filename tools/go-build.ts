@@ -22,6 +22,9 @@ export interface GoModule {
   /** Absent: the module's own package. */
   readonly package?: string;
   readonly folder: string;
+  /** The module's requirements, in the folder; absent: go.mod. Beside it is the file with sums. */
+  readonly modfile?: string;
+  readonly tags?: readonly string[];
   readonly ldflags: string;
   /** For whoever waits for the build, such as how long it takes. */
   readonly remark: string;
@@ -90,12 +93,17 @@ export function cacheRoot(): string {
 /** The key covers everything that changes the binaries, so a finished folder is never stale. */
 function cacheKey(modules: readonly GoModule[]): string {
   const hash = createHash("sha256").update(go(["version"], root));
-  for (const { folder, ldflags } of modules) {
-    hash.update(ldflags);
-    const files = readdirSync(folder).filter((name) => /^go\.(mod|sum)$|\.go$/.test(name));
-    for (const file of files.sort()) hash.update(readFileSync(join(folder, file)));
+  for (const module of modules) {
+    hash.update([module.ldflags, ...(module.tags ?? [])].join(" "));
+    for (const file of sourcesOf(module)) hash.update(readFileSync(join(module.folder, file)));
   }
   return hash.digest("hex");
+}
+
+function sourcesOf({ folder, modfile = "go.mod" }: GoModule): readonly string[] {
+  const programs = readdirSync(folder).filter((name) => name.endsWith(".go"));
+  const pins = [modfile, modfile.replace(/\.mod$/, ".sum")];
+  return [...programs, ...pins].filter((file) => existsSync(join(folder, file))).sort();
 }
 
 /**
@@ -118,11 +126,10 @@ function buildInto(folder: string, modules: readonly GoModule[]): void {
 function buildModule(module: GoModule, target: string): void {
   const startedAt = performance.now();
   report(`building ${module.binary} (${module.remark})`);
+  const { modfile = "go.mod", tags = [], ldflags } = module;
+  const wanted = [`-modfile=${modfile}`, `-tags=${tags.join(",")}`, "-ldflags", ldflags];
   const output = join(target, module.binary);
-  go(
-    ["build", "-trimpath", "-ldflags", module.ldflags, "-o", output, module.package ?? "."],
-    module.folder,
-  );
+  go(["build", "-trimpath", ...wanted, "-o", output, module.package ?? "."], module.folder);
   report(`built ${module.binary} in ${Math.round((performance.now() - startedAt) / 1000)} s`);
 }
 

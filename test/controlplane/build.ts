@@ -3,9 +3,10 @@
  * on request, Helm, Helmfile and Karpenter. Only Go modules are downloaded, and go.sum pins their
  * content. When run as a program, it fills the cache and prints its folder: with what nearly all
  * tests need, or with what the arguments name: `karpenter` and `helmfile`, each of which one test
- * needs.
+ * needs. E2E_KUBERNETES=1.30 builds and runs the control plane of that version instead of the one
+ * that go.mod pins.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildGo, type GoModule } from "../../tools/go-build.ts";
 
@@ -21,7 +22,7 @@ export interface ControlPlaneBinaries {
 const sources = import.meta.dirname;
 
 export function buildControlPlane(): ControlPlaneBinaries {
-  const folder = buildGo("controlplane", goModules());
+  const folder = buildGo("controlplane", goModules(process.env.E2E_KUBERNETES));
   return { controlplane: join(folder, "controlplane"), kwok: join(folder, "kwok") };
 }
 
@@ -51,8 +52,9 @@ function buildTool(binary: string, path: string, remark: string): string {
   return join(buildGo(binary, [module]), binary);
 }
 
-function goModules(): readonly GoModule[] {
-  const kubernetes = kubernetesVersion();
+function goModules(version: string | undefined): readonly GoModule[] {
+  const modfile = moduleFileOf(version);
+  const kubernetes = kubernetesVersion(modfile);
   const [major, minor] = kubernetes.slice(1).split(".");
   const stamps = { gitVersion: kubernetes, gitMajor: major, gitMinor: minor };
   // Without these values the server reports version v0.0.0, and clients refuse it.
@@ -63,6 +65,9 @@ function goModules(): readonly GoModule[] {
     {
       binary: "controlplane",
       folder: sources,
+      modfile,
+      // The kubelet is written against the packages of one version.
+      tags: version === undefined ? [] : ["nokubelet"],
       ldflags: ["-s -w", ...flags].join(" "),
       remark: `Kubernetes ${kubernetes}, 5 to 8 minutes on two cores when Go has none of it cached`,
     },
@@ -70,13 +75,24 @@ function goModules(): readonly GoModule[] {
   ];
 }
 
-function kubernetesVersion(): string {
+/** The requirements of a version such as 1.30; undefined: of the version that all tests run on. */
+function moduleFileOf(version: string | undefined): string {
+  if (version === undefined) return "go.mod";
+  const modfile = join("versions", `${version}.mod`);
+  if (existsSync(join(sources, modfile))) return modfile;
+  throw new Error(
+    `Cannot build Kubernetes ${version}: test/controlplane/${modfile} does not exist, expected E2E_KUBERNETES to name one that does`,
+  );
+}
+
+/** The version with its patch, such as v1.36.3. */
+export function kubernetesVersion(modfile: string): string {
   const found = /^\s*k8s\.io\/kubernetes (v\S+)/m.exec(
-    readFileSync(join(sources, "go.mod"), "utf8"),
+    readFileSync(join(sources, modfile), "utf8"),
   );
   if (found?.[1] === undefined) {
     throw new Error(
-      "Cannot build the control plane: go.mod names no k8s.io/kubernetes, expected one",
+      `Cannot build the control plane: ${modfile} names no k8s.io/kubernetes, expected one`,
     );
   }
   return found[1];

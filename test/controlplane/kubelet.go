@@ -1,3 +1,5 @@
+//go:build !nokubelet
+
 package main
 
 import (
@@ -27,6 +29,8 @@ import (
 	"k8s.io/kubernetes/pkg/kubemark"
 	utilfs "k8s.io/kubernetes/pkg/util/filesystem"
 )
+
+func init() { parts["kubelet"] = runKubelet }
 
 type kubeletSettings struct {
 	name, kubeconfig, config, rootDirectory string

@@ -38,7 +38,6 @@ var parts = map[string]func(){
 	"kube-controller-manager": func() { os.Exit(cli.Run(controllermanager.NewControllerManagerCommand())) },
 	"kube-scheduler":          func() { os.Exit(cli.Run(scheduler.NewSchedulerCommand())) },
 	"kubectl":                 runKubectl,
-	"kubelet":                 runKubelet,
 }
 
 func main() {

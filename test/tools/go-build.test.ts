@@ -29,7 +29,8 @@ echo binary > "$2"
 
 const program = `
 import { buildGo } from ${JSON.stringify(join(root, "tools/go-build.ts"))};
-const module = { binary: "tool", folder: process.env.SOURCES, ldflags: "", remark: "soon" };
+const { SOURCES: folder, MODFILE: modfile } = process.env;
+const module = { binary: "tool", folder, modfile, ldflags: "", remark: "soon" };
 process.stdout.write(buildGo("tool", [module]));
 `;
 
@@ -59,7 +60,7 @@ afterEach(() => {
   rmSync(home, { recursive: true });
 });
 
-function startBuilder() {
+function startBuilder(more: Readonly<Record<string, string>> = {}) {
   const child = spawn(process.execPath, [join(home, "program.ts")], {
     detached: true,
     env: {
@@ -68,6 +69,7 @@ function startBuilder() {
       SOURCES: join(home, "sources"),
       TRACE: join(home, "trace"),
       PIPE: join(home, "pipe"),
+      ...more,
     },
   });
   builders.push(child);
@@ -110,6 +112,24 @@ it("a second builder waits for the first, and uses its result", async () => {
   expect(readFileSync(join(second.said.out, "tool"), "utf8")).toBe("binary\n");
   expect(builds()).toBe(1);
   expect(readdirSync(join(home, "cache"))).toHaveLength(1);
+});
+
+it("other requirements for the same sources are another build", async () => {
+  const first = startBuilder();
+  await compiling(1);
+  await finish();
+  await first.ended;
+  for (const name of ["other.mod", "other.sum"]) writeFileSync(join(home, "sources", name), name);
+  const second = startBuilder({ MODFILE: "other.mod" });
+  await compiling(2);
+  await finish();
+  expect(await second.ended).toBe(0);
+  expect(second.said.out).not.toBe(first.said.out);
+  writeFileSync(join(home, "sources/other.sum"), "changed");
+  const third = startBuilder({ MODFILE: "other.mod" });
+  await compiling(3);
+  await finish();
+  expect(await third.ended).toBe(0);
 });
 
 it("a builder does not wait for one that was killed", async () => {
