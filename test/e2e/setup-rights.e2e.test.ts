@@ -10,7 +10,7 @@ import { buildControlPlane } from "../controlplane/build.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
 import { makeFakeAws } from "../support/fake-aws.ts";
 import { makeFakeAz } from "../support/fake-az.ts";
-import { makeFakeGcloud } from "../support/fake-gcloud.ts";
+import { fakeKeyId, makeFakeGcloud } from "../support/fake-gcloud.ts";
 import type { FakeTools } from "../support/fake-tools.ts";
 import { runLastcall } from "../support/lastcall-process.ts";
 import { mustRun } from "./must-run.ts";
@@ -119,6 +119,36 @@ describe("with its documented permissions and no others", () => {
       expect(await annotations()).toEqual({});
     },
   );
+});
+
+test("lastcall setup gcp --key-file creates a Secret with the key, and --undo deletes it", async () => {
+  const path = "/api/v1/namespaces/lastcall/secrets/lastcall-key";
+  const account = ["--project", "my-project-1", "--google-service-account", "lastcall-shop"];
+  const flags = [...account, "--key-file"];
+  expect((await setup("gcp", gcloud, flags)).code).toBe(0);
+  const { data } = (await plane.request({ path })).body;
+  const textOf = (key: string) => Buffer.from(data[key], "base64").toString();
+  expect(textOf("key-id")).toBe(fakeKeyId);
+  expect(JSON.parse(textOf("service-account-key.json"))).toMatchObject({
+    private_key_id: fakeKeyId,
+  });
+  // Again, with the existing Secret.
+  expect((await setup("gcp", gcloud, flags)).code).toBe(0);
+  expect((await setup("gcp", gcloud, [...flags, "--undo"])).code).toBe(0);
+  expect((await plane.request({ path })).status).toBe(404);
+  expect(gcloud.has("keys")).toBe(false);
+});
+
+test("a Secret of that name that others created is not touched", async () => {
+  const path = "/api/v1/namespaces/lastcall/secrets";
+  const others = { metadata: { name: "lastcall-key" }, stringData: { password: "x" } };
+  await plane.request({ method: "POST", path, body: others });
+  const flags = ["--project", "my-project-1", "--google-service-account", "lastcall-shop"];
+  const { code, stderr } = await setup("gcp", gcloud, [...flags, "--key-file"]);
+  expect(code).toBe(1);
+  expect(stderr).toContain("lastcall/lastcall-key exists, and this script did not create it");
+  const { body } = await plane.request({ path: `${path}/lastcall-key` });
+  expect(Object.keys(body.data)).toEqual(["password"]);
 });
 
 test("docs/security.md lists these permissions, and no others", () => {

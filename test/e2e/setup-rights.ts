@@ -40,7 +40,13 @@ export const setupRights: readonly SetupRights[] = [
       { apiGroups: [""], resources: ["configmaps"], verbs: ["create", "patch", "get"] },
     ],
   },
-  { name: "gcp", kind: "Role", rules: [annotated] },
+  {
+    ...{ name: "gcp", kind: "Role" },
+    rules: [
+      annotated,
+      { apiGroups: [""], resources: ["secrets"], verbs: ["get", "create", "delete"] },
+    ],
+  },
   { name: "aws", kind: "Role", rules: [annotated] },
   { name: "azure", kind: "Role", rules: [annotated] },
 ];

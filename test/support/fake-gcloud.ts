@@ -15,7 +15,13 @@ export type Standing =
   | "clusters"
   | "silent-zone"
   | "cluster-gone"
-  | "slow-account";
+  | "slow-account"
+  | "keys"
+  | "secret"
+  | "secret-refused";
+
+/** A key of an account, as the console shows it. */
+export const fakeKeyId = "8a3f0c5e9d7b41620f8e2c6a1b5d9e3f7a0c4b82";
 
 // Errors have the form of gcloud's, which exits with 1 for all: the group and the command, and the
 // status of the API. A grant of the role and a binding of the account are lists of members, one a
@@ -44,6 +50,13 @@ case "$1 $2 $3" in
   "iam service-accounts describe")
     has account || absent iam.service-accounts.describe "Unknown service account."
     if has account-name; then get account-name; else echo Lastcall; fi ;;
+  "iam service-accounts keys")
+    has account || refuse "no such account"
+    case "$4" in
+      list) ! has keys || get keys ;;
+      create) echo '{"type": "service_account", "private_key_id": "${fakeKeyId}"}' > "$5"; bind keys ${fakeKeyId} ;;
+      delete) unbind keys "$5" ;;
+    esac ;;
   "iam service-accounts delete") has account || refuse "no such account"; drop account; ! has binding || drop binding ;;
   "projects get-iam-policy "*) ! has grant || get grant ;;
   "projects remove-iam-policy-binding "*) unbind grant "$(flag --member)" ;;
@@ -67,6 +80,15 @@ const kubectl = `
 ! has cluster-gone || refuse "Unable to connect to the server: no such host"
 annotation="annotation-$(flag --namespace)"
 case "$*" in
+  *'|get|secret|'*) ! has secret || get secret ;;
+  *'|create|secret|'*)
+    ! has secret || refuse "the secret exists already"
+    [[ "$*" != *dry-run* ]] || exit 0
+    ! has secret-refused || refuse "secrets is forbidden"
+    file="\${args[-1]##*=}"
+    [[ "$(< "$file")" == *private_key_id* ]] || refuse "the file is not a key"
+    id="\${args[-2]##*=}"; put secret "$id" ;;
+  *'|delete|secret|'*) has secret || refuse "secrets not found"; drop secret ;;
   *'|get|serviceaccount|'*'|--ignore-not-found|'*) ! has "$annotation" || get "$annotation" ;;
   *'|get|serviceaccount|'*) has service-account || refuse "serviceaccounts not found" ;;
   *'|annotate|serviceaccount|'*-) has service-account || refuse "serviceaccounts not found"; drop "$annotation" ;;

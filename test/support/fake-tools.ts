@@ -13,7 +13,7 @@ import { delimiter, join } from "node:path";
 
 /** Command line tools that record their calls and keep their own state in files. */
 export interface FakeTools<Standing extends string = string> {
-  /** A PATH with only bash, mv, rm and the fake tools. */
+  /** A PATH with only bash, mktemp, mv, rm and the fake tools. */
   readonly path: string;
   readonly folder: string;
   put(what: Standing, content?: string): void;
@@ -76,7 +76,7 @@ export function makeFakeTools<Standing extends string>(
     writeFileSync(join(folder, name), fakeToolPreamble + text);
     chmodSync(join(folder, name), 0o755);
   }
-  for (const name of ["bash", "mv", "rm"]) symlinkSync(whichOf(name), join(folder, name));
+  for (const name of ["bash", "mktemp", "mv", "rm"]) symlinkSync(whichOf(name), join(folder, name));
   const calls = join(folder, "calls");
   const textOf = (what: string) => readFileSync(join(folder, `has-${what}`), "utf8").trimEnd();
   return {

@@ -15,6 +15,7 @@ export interface SetupRun {
 export async function runSetupOn(
   tools: FakeTools,
   { cloud, ...options }: { readonly cloud: string } & Readonly<Record<string, unknown>>,
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<SetupRun> {
   let [out, err] = ["", ""];
   const io = {
@@ -24,7 +25,7 @@ export async function runSetupOn(
     err: (text: string) => {
       err += text;
     },
-    env: { PATH: tools.path },
+    env: { ...environment, PATH: tools.path },
     signal: new AbortController().signal,
   } as unknown as CommandIo;
   const input = { words: [cloud], options: { apply: true, ...options }, io };

@@ -143,6 +143,10 @@ async function gcpScript(options: Options): Promise<string> {
       cluster === undefined ? ["--location", "--cluster"] : ["--cluster", "--location"];
     throw missing("gcp", `${given} needs ${lacking}, set both or neither`);
   }
+  if (options.keyFile && (options.googleServiceAccount === undefined || cluster !== undefined)) {
+    const what = "--key-file needs --google-service-account, whose key it creates";
+    throw missing("gcp", `${what}, and no --cluster, which is for Workload Identity`);
+  }
   const make = options.undo ? undoScript : setupScript;
   return make({
     ...options,

@@ -3,7 +3,6 @@ import {
   type AccountChoice,
   accountCheck,
   accountForms,
-  annotationRemoval,
   assignments,
   checkForms,
   endReport,
@@ -14,12 +13,21 @@ import {
   madeBy,
   nothingChanged,
   partlyCreated,
-  partlyRemoved,
   toolChecks,
   undoEnd,
   unfinishedNow,
 } from "../setup/shell-script.ts";
 import { type ComputePermission, permissionsFor } from "./permissions.ts";
+import { keyCreation, keyDone, keyLook, keysLook, undoKey, undoKeyLook } from "./setup-key.ts";
+import {
+  keeping,
+  twinLook,
+  undoAccount,
+  undoDirect,
+  undoLink,
+  undoRole,
+  userLook,
+} from "./undo-steps.ts";
 
 /** The options of `lastcall setup gcp`. */
 export interface SetupChoice extends AccountChoice {
@@ -30,20 +38,22 @@ export interface SetupChoice extends AccountChoice {
   readonly preemptionPoll: boolean;
   /** The Google service account to bind. By default the ServiceAccount itself is bound. */
   readonly googleServiceAccount?: string | undefined;
+  /** Without Workload Identity: a key of the Google service account, in a Secret. */
+  readonly keyFile?: boolean | undefined;
   /** The cluster to check for Workload Identity first. */
   readonly cluster?: { readonly name: string; readonly location: string } | undefined;
 }
 
 /**
  * Returns a shell script that grants the controller its permissions on Compute Engine by Workload
- * Identity. A second run updates what the first one created. Every value is validated and quoted.
- * Throws USAGE for an invalid value.
+ * Identity, or by a key. A second run updates what the first one created. Every value is validated
+ * and quoted. Throws USAGE for an invalid value.
  */
 export function setupScript(choice: SetupChoice): string {
-  const { googleServiceAccount, cluster } = choice;
-  checkForms({ ...choice, cluster: cluster?.name, location: cluster?.location }, forms);
-  const purpose =
-    "Grants the Lastcall controller its permissions on Compute Engine, by Workload Identity";
+  const { keyFile } = choice;
+  checkForms(formsOf(choice), forms);
+  const how = keyFile ? "a key of a Google service account" : "Workload Identity";
+  const purpose = `Grants the Lastcall controller its permissions on Compute Engine, by ${how}`;
   const rights = permissionsFor({ ...choice, mode: choice.release });
   const permissions = rights.map(({ permission }) => permission).join(",");
   const parts = [
@@ -55,13 +65,27 @@ export function setupScript(choice: SetupChoice): string {
     // The role's permissions are replaced, so a role that others created must not be touched.
     roleLook,
     holders,
-    ...(googleServiceAccount === undefined ? [directMember] : [accountLook]),
+    ...identityLooks(choice),
     unfinishedNow(partlyCreated),
     role,
+    ...identitySteps(choice),
+    keyFile ? keyDone : done,
   ];
-  if (googleServiceAccount === undefined) parts.push(directBinding);
-  else parts.push(accountBinding);
-  return `${parts.filter((part) => part !== "").join("\n\n")}\n\n${done}\n`;
+  return `${parts.join("\n\n")}\n`;
+}
+
+function identityLooks({ googleServiceAccount, keyFile }: SetupChoice): readonly string[] {
+  if (googleServiceAccount === undefined) return [directMember];
+  return keyFile ? [accountLook, keysLook, keyLook] : [accountLook];
+}
+
+function identitySteps({ googleServiceAccount, keyFile }: SetupChoice): readonly string[] {
+  if (googleServiceAccount === undefined) return [directBinding];
+  return [accountGrant, keyFile ? keyCreation : accountLink];
+}
+
+function formsOf({ cluster, ...choice }: SetupChoice) {
+  return { ...choice, cluster: cluster?.name, location: cluster?.location };
 }
 
 /**
@@ -69,29 +93,33 @@ export function setupScript(choice: SetupChoice): string {
  * another installation uses, too, is kept.
  */
 export function undoScript(choice: SetupChoice): string {
-  const { googleServiceAccount, cluster } = choice;
-  checkForms({ ...choice, cluster: cluster?.name, location: cluster?.location }, forms);
+  checkForms(formsOf(choice), forms);
+  const kubectl = choice.googleServiceAccount !== undefined;
   const parts = [
     head({
       ...{ script: "Undo", rights: [], named: variables(choice) },
       purpose: "Removes what `lastcall setup gcp` created, and nothing else",
     }),
-    `${toolChecks(["gcloud", ...(googleServiceAccount === undefined ? [] : ["kubectl"])])}
+    `${toolChecks(["gcloud", ...(kubectl ? ["kubectl"] : [])])}
 ${endReport(nothingChanged)}
 
 ${look}`,
-    ...(googleServiceAccount === undefined
-      ? [roleLook, holders, keeping, twinLook, directMember, undoDirect, undoRole(2)]
-      : [
-          kubectlArray(choice),
-          ...[roleLook, holders, keeping, twinLook, accountLook, userLook],
-          ...[undoAccount, undoRole(3)],
-        ]),
+    ...(kubectl ? [kubectlArray(choice)] : []),
+    ...[roleLook, holders, keeping],
+    ...undoSteps(choice),
     undoEnd(
       'echo "Done: everything that was set up for $namespace/$service_account in $project is removed$rest."',
     ),
   ];
   return `${parts.join("\n\n")}\n`;
+}
+
+function undoSteps({ googleServiceAccount, keyFile }: SetupChoice): readonly string[] {
+  if (googleServiceAccount === undefined) return [twinLook, directMember, undoDirect, undoRole(2)];
+  const looks = [accountLook, userLook, keysLook];
+  // A key is one installation's, wherever other clusters have a ServiceAccount of the same name.
+  if (keyFile) return [...looks, undoKeyLook, undoKey, undoAccount, undoRole(3)];
+  return [twinLook, ...looks, undoLink, undoAccount, undoRole(3)];
 }
 
 const label = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -160,7 +188,9 @@ function checks(choice: SetupChoice): string {
   const parts = [tools, endReport(nothingChanged), "", look];
   if (kubectl) {
     const comment = "# deploy/base creates the ServiceAccount; without it, nothing is changed.";
-    parts.push("", comment, kubectlArray(choice), accountCheck);
+    // A Secret with a key is mounted, so it is created before the controller is installed.
+    if (choice.keyFile) parts.push("", kubectlArray(choice));
+    else parts.push("", comment, kubectlArray(choice), accountCheck);
   }
   if (choice.cluster !== undefined) parts.push("", clusterCheck);
   return parts.join("\n");
@@ -222,7 +252,7 @@ member="principal://iam.googleapis.com/$pool/subject/ns/$namespace/sa/$service_a
 const directBinding = `# 2. The role for the ServiceAccount of the controller; no Google service account is needed.
 ${grantRole}`;
 
-const accountBinding = `# 2. A Google service account, with the role.
+const accountGrant = `# 2. A Google service account, with the role.
 if [[ "$account_state" == missing ]]; then
   gcloud iam service-accounts create "$google_service_account" --project "$project" \\
     --display-name Lastcall --quiet
@@ -232,9 +262,9 @@ for attempt in 1 2 3 4 5; do
   if ${indented(grantRole)}; then break; fi
   if [[ "$attempt" == 5 ]]; then echo "Cannot grant the role to $account" >&2; exit 1; fi
   sleep "$attempt"
-done
+done`;
 
-# 3. The controller's ServiceAccount may impersonate it, and its annotation names it.
+const accountLink = `# 3. The controller's ServiceAccount may impersonate it, and its annotation names it.
 gcloud iam service-accounts add-iam-policy-binding "$account" --project "$project" \\
   --condition=None --role roles/iam.workloadIdentityUser \\
   --member "serviceAccount:$project.svc.id.goog[$namespace/$service_account]" --quiet >/dev/null
@@ -272,115 +302,3 @@ others() {
   done <<< "$1"
 }
 listed() { [[ $'\\n'"$1"$'\\n' == *$'\\n'"$2"$'\\n'* ]]; }`;
-
-const keeping = `rest=""
-keep() {
-  echo "Kept: $1"
-  rest=", except for what is kept"
-}`;
-
-/**
- * A ServiceAccount has the same name in IAM in every cluster of the project, so a grant cannot be
- * marked as one cluster's. Without a named cluster, a single one is the one that is meant. gcloud
- * exits with 0 although some locations did not respond; then clusters may be missing.
- */
-const twinLook = `# The other clusters of the project, whose ServiceAccounts have the same names in IAM.
-list_clusters() {
-  gcloud container clusters list --project "$project" --quiet \\
-    --filter "workloadIdentityConfig.workloadPool=$project.svc.id.goog" \\
-    --format 'value[separator=/](location,name)'
-}
-warnings="$(list_clusters 2>&1 >/dev/null)" || {
-  echo "Cannot tell which clusters use the grant: gcloud container clusters list failed: $warnings" >&2
-  exit 1
-}
-if [[ "$warnings" == *"did not respond"* ]]; then
-  echo "Cannot tell which clusters use the grant: $warnings" >&2
-  exit 1
-fi
-clusters="$(list_clusters)"
-twins="$clusters"
-if [[ -n "\${cluster-}" ]]; then
-  twins="$(others "$twins" "$location/$cluster")"
-elif [[ "$twins" != *$'\\n'* ]]; then
-  twins=""
-fi
-gone() { [[ -n "\${cluster-}" ]] && ! listed "$clusters" "$location/$cluster"; }
-keep_for_twins() {
-  keep "$1, since the ServiceAccount $namespace/$service_account of these clusters has the same name in IAM:"
-  echo "$twins"
-  echo "If none of these runs Lastcall, remove it, and run this again:"
-}`;
-
-const undoGrant = `if listed "$members" "$member"; then
-  gcloud projects remove-iam-policy-binding "$project" --condition=None \\
-    --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null
-fi`;
-
-const undoDirect = `# 1. The grant, unless another cluster's ServiceAccount has it, too.
-members="$(holders)"
-${unfinishedNow(partlyRemoved("the grant, and the role $role"))}
-if [[ -n "$twins" ]] && listed "$members" "$member"; then
-  keep_for_twins "the grant"
-  echo "gcloud projects remove-iam-policy-binding $project --condition=None --role projects/$project/roles/$role --member $member"
-  member=""
-else
-  ${indented(undoGrant)}
-fi`;
-
-const userLook = `user="serviceAccount:$project.svc.id.goog[$namespace/$service_account]"
-users=""
-if [[ "$account_state" != missing ]]; then
-  users="$(gcloud iam service-accounts get-iam-policy "$account" --project "$project" \\
-    --flatten 'bindings[].members' --filter bindings.role=roles/iam.workloadIdentityUser \\
-    --format 'value(bindings.members)')"
-fi
-members="$(holders)"`;
-
-const undoAccount = `# 1. The link between the ServiceAccount and the Google service account.
-${unfinishedNow(partlyRemoved("the link to the account $account, its grant, the account, and the role $role"))}
-if listed "$users" "$user"; then
-  if [[ -n "$twins" ]]; then
-    keep_for_twins "the permission to impersonate $account"
-    echo "gcloud iam service-accounts remove-iam-policy-binding $account --project $project --condition=None --role roles/iam.workloadIdentityUser --member '$user'"
-  else
-    gcloud iam service-accounts remove-iam-policy-binding "$account" --project "$project" \\
-      --condition=None --role roles/iam.workloadIdentityUser --member "$user" --quiet >/dev/null
-    users="$(others "$users" "$user")"
-  fi
-fi
-users="$(others "$users" "")"
-${annotationRemoval("iam.gke.io/gcp-service-account", '"$account"')}
-
-# 2. The grant, and the Google service account, unless others use the account, too.
-${unfinishedNow(partlyRemoved("the grant of $account, the account, and the role $role"))}
-if [[ -n "$users" ]]; then
-  keep "the account $account and its grant, since others may impersonate it:"
-  echo "$users"
-  echo "If none of these is a Lastcall controller, remove the grant, and run this again:"
-  echo "gcloud projects remove-iam-policy-binding $project --condition=None --role projects/$project/roles/$role --member $member"
-  member=""
-else
-  ${indented(undoGrant)}
-  if [[ "$account_state" == Lastcall ]]; then
-    gcloud iam service-accounts delete "$account" --project "$project" --quiet
-  elif [[ "$account_state" != missing ]]; then
-    keep "the account $account (display name: $account_state), which this script did not create"
-  fi
-fi`;
-
-function undoRole(step: number): string {
-  return `# ${step}. The role, unless others have it, too; Google keeps its id reserved for some weeks.
-${unfinishedNow(partlyRemoved("the role $role"))}
-deleted="$(look iam roles describe "$role" --project "$project" --format 'value(deleted)')"
-if [[ "$deleted" != missing && "$deleted" != True ]]; then
-  members="$(holders)"
-  members="$(others "$members" "$member")"
-  if [[ -n "$members" ]]; then
-    keep "the role $role, which others still have:"
-    echo "$members"
-  else
-    gcloud iam roles delete "$role" --project "$project" --quiet >/dev/null
-  fi
-fi`;
-}

@@ -191,6 +191,14 @@ export const setupOptions = [
     help: "With gcp: create this Google service account for the controller to impersonate; default: none is needed",
   },
   {
+    name: "key-file",
+    type: "switch",
+    default: "false",
+    commands: ["setup"],
+    parts: ["gcp"],
+    help: "With gcp and --google-service-account, without Workload Identity: create a key of it, in the Secret SERVICE_ACCOUNT-key",
+  },
+  {
     name: "identity",
     type: "choice",
     choices: ["PodIdentity", "IRSA"],

@@ -22,10 +22,14 @@ const whole: SetupChoice = {
   context: "it's mine",
 };
 
+const { cluster: _, ...unchecked } = whole;
+const keyed: SetupChoice = { ...unchecked, keyFile: true };
+
 describe("the script of setup gcp", () => {
   it.each([
     ["gcp-direct.sh", plain],
     ["gcp-service-account.sh", whole],
+    ["gcp-key.sh", keyed],
   ])("is the reviewed %s", async (file, choice) => {
     await expect(setupScript(choice)).toMatchFileSnapshot(`../../golden/setup/${file}`);
   });
@@ -33,7 +37,7 @@ describe("the script of setup gcp", () => {
   it("is valid bash, whatever is chosen", () => {
     for (const release of ["Recreate", "Delete", "DeleteInstance", "None"] as const) {
       for (const regionalGroups of [true, false]) {
-        for (const choice of [plain, whole]) {
+        for (const choice of [plain, whole, keyed]) {
           for (const make of [setupScript, undoScript]) {
             const input = make({ ...choice, release, regionalGroups });
             const { status, stderr } = spawnSync("bash", ["-n"], { input, encoding: "utf8" });
