@@ -15,7 +15,6 @@ import (
 
 	"go.etcd.io/etcd/server/v3/etcdmain"
 	"k8s.io/component-base/cli"
-	"k8s.io/component-base/logs"
 	kubectl "k8s.io/kubectl/pkg/cmd"
 	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 
@@ -65,7 +64,6 @@ func exitWithParent() {
 // runKubectl differs from the other parts because kubectl prints its own errors
 // and uses the exit codes that scripts expect.
 func runKubectl() {
-	logs.GlogSetter(kubectl.GetLogVerbosity(os.Args)) //nolint:errcheck // A bad level only costs log lines.
 	if err := cli.RunNoErrOutput(kubectl.NewDefaultKubectlCommand()); err != nil {
 		kubectlutil.CheckErr(err)
 	}
