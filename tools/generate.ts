@@ -12,6 +12,7 @@ import { generateDoctorDocs } from "./docs/doctor-docs.ts";
 import { generateOptionDocs } from "./docs/option-doc.ts";
 import { generateResourceDocs } from "./docs/resource-doc.ts";
 import { generateTelemetryDocs } from "./docs/telemetry-doc.ts";
+import { generateVersionDocs } from "./docs/version-docs.ts";
 import { report, root } from "./source-tree.ts";
 
 const files = new Map([
@@ -22,6 +23,7 @@ const files = new Map([
   ...generateAuditDocs(),
   ...generateDoctorDocs(),
   ...generateTelemetryDocs(),
+  ...generateVersionDocs(),
   ...(await generateDemoPicture(readmeMoment)),
 ]);
 
