@@ -199,14 +199,6 @@ function withNames(kind: string, text: string): string {
     .replace(/(- kind: ServiceAccount\n {4}name: )lastcall\n/g, `$1${account}\n`)
     .replaceAll("serviceAccountName: lastcall-agent\n", `serviceAccountName: ${agentAccount}\n`)
     .replaceAll("serviceAccountName: lastcall\n", `serviceAccountName: ${account}\n`)
-    .replaceAll(
-      "system:serviceaccount:lastcall:lastcall-agent",
-      `system:serviceaccount:${namespace}:${agentAccount}`,
-    )
-    .replaceAll(
-      "system:serviceaccount:lastcall:lastcall",
-      `system:serviceaccount:${namespace}:${account}`,
-    )
     .replaceAll("namespace: lastcall\n", `namespace: ${namespace}\n`)
     .replaceAll(
       /app\.kubernetes\.io\/name: lastcall, app\.kubernetes\.io\/component: (controller|agent)/g,

@@ -165,12 +165,6 @@ describe("names", () => {
     const lines = JSON.stringify(
       [...made.values()].filter(({ kind }) => kind !== "CustomResourceDefinition"),
     );
-    const users = [...lines.matchAll(/system:serviceaccount:[a-z-]+:[a-z-]+/g)].map(
-      ([user]) => user,
-    );
-    expect(new Set(users)).toEqual(
-      new Set(["system:serviceaccount:lastcall:mine", "system:serviceaccount:lastcall:its"]),
-    );
     const account = made.get("ServiceAccount lastcall/mine");
     expect(account?.metadata).toMatchObject({ annotations: values.serviceAccount.annotations });
     const subjects = [...made.values()].flatMap(

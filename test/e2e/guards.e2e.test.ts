@@ -1,0 +1,122 @@
+/**
+ * What stolen tokens are refused by the admission policies, on a real API server, whatever the
+ * accounts and the namespace are called: kustomize, Helm and an editor rename them, and none of
+ * them looks into an expression.
+ */
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { placeholderImage, placeholderObject } from "../../src/kube/cluster-capacity.ts";
+import { GuardWorld, otherImage, privileged } from "./guard-world.ts";
+import { byHand, byHelm, type Installed, install, overlay } from "./installed-guards.ts";
+import { mustRun } from "./must-run.ts";
+
+const deploy = join(import.meta.dirname, "../../deploy");
+
+let world: GuardWorld;
+
+beforeAll(async () => {
+  world = await GuardWorld.start();
+});
+afterAll(() => world?.stop());
+
+function placeholder(namespace: string): object {
+  const placement = { nodeSelector: {}, podAffinity: [], podAntiAffinity: [] };
+  return placeholderObject(
+    {
+      ...{ name: "room-1", departure: { name: "n1-01234567", uid: "u" }, tolerations: [] },
+      forPod: { namespace: "default", name: "web", uid: "u" },
+      placement: { ...placement, requests: { cpu: 100 } },
+    },
+    { namespace, image: placeholderImage },
+  );
+}
+
+const restarted = {
+  metadata: {
+    annotations: { "lastcall.dev/restarted-for": "0b1f7a3e-7f0e-4c53-9c1a-5d1f6f2f8a11" },
+  },
+};
+
+const ways: readonly (readonly [string, () => Promise<string>])[] = [
+  ["a kustomization with another namespace", () => overlay(world, "namespace: platform")],
+  ["a kustomization with a prefix", () => overlay(world, "namePrefix: acme-")],
+  ["a kustomization with a suffix", () => overlay(world, "nameSuffix: -blue")],
+  [
+    "Helm with other names",
+    async () =>
+      byHelm(world, "spot-tools", [
+        ...["fullnameOverride=spot", "serviceAccount.name=pilot"],
+        ...["agent.serviceAccount.name=lookout", "agent.options.fallback=Drain"],
+        "controller.restartOwner=true",
+      ]),
+  ],
+  ["another namespace by hand", () => byHand(world, "byhand")],
+];
+
+describe.each(ways)("installed by %s", (_, made) => {
+  let installed: Installed;
+  let token: string;
+
+  beforeAll(async () => {
+    installed = await install(world.plane, await made());
+    // A prefix also renames the class, whose name the program knows: docs/running.md.
+    await mustRun(world.plane, ["apply", "-f", `${deploy}/base/placeholder-priority.yaml`]);
+    token = await world.tokenOnNode(installed.agent);
+    await world.untilInForce(installed, token);
+  });
+  afterAll(() => installed?.remove());
+
+  test("a stolen agent token concerns its own node only", async () => {
+    const stolen = world.requestsWith(token);
+    for (const what of ["depart", "mark", "remove", "evict"] as const) {
+      const foreign = await stolen[what]("n2");
+      expect({ what, status: foreign.status }).toEqual({ what, status: 403 });
+      expect(foreign.body.message).toContain('its token is bound to node "n1"');
+      const own = await stolen[what]("n1");
+      expect({ what, ok: own.status < 300, why: own.body.message }).toMatchObject({ ok: true });
+    }
+  });
+
+  test("an agent's token that is bound to no node can write nothing", async () => {
+    const unbound = world.requestsWith(await world.tokenOf(installed.agent));
+    for (const what of ["depart", "mark", "remove", "evict"] as const) {
+      expect({ what, status: (await unbound[what]("n1")).status }).toEqual({ what, status: 403 });
+    }
+  });
+
+  test("a stolen token of the controller creates placeholders and restarts, no more", async () => {
+    const { namespace } = installed.controller;
+    const stolen = world.requestsWith(await world.tokenOf(installed.controller));
+    expect((await stolen.run(namespace, privileged)).body.message).toContain("only placeholder");
+    expect((await stolen.run(namespace, placeholder(namespace))).body.message).toBeUndefined();
+    expect((await stolen.change(otherImage)).body.message).toContain("may change only");
+    expect((await stolen.change(restarted)).status).toBe(200);
+  });
+
+  test("the guards of the agents do not concern the controller", async () => {
+    const controller = world.requestsWith(await world.tokenOf(installed.controller));
+    for (const what of ["depart", "label", "mark", "remove", "evict"] as const) {
+      const { status, body } = await controller[what]("n2");
+      expect({ what, ok: status < 300, why: body.message }).toMatchObject({ ok: true });
+    }
+  });
+
+  test.each([
+    ["a person", async () => undefined],
+    ["a program with an administrator's rights", () => world.administratorsToken()],
+  ])("no guard concerns %s", async (__, getToken) => {
+    const free = world.requestsWith(await getToken());
+    const answers = {
+      depart: await free.depart("n2"),
+      label: await free.label("n2"),
+      mark: await free.mark("n2"),
+      remove: await free.remove("n2"),
+      evict: await free.evict("n2"),
+      run: await free.run("default", privileged),
+      change: await free.change(otherImage),
+    };
+    for (const [what, { status, body }] of Object.entries(answers)) {
+      expect({ what, ok: status < 300, why: body.message }).toMatchObject({ ok: true });
+    }
+  });
+});
