@@ -133,7 +133,15 @@ function metricsPort(part: "controller" | "agent"): string {
 }
 
 export const controllerPod: readonly Edit[] = [
-  { text: "replicas: 2\n", by: 'replicas: {{ include "lastcall.replicas" . }}\n' },
+  {
+    text: "replicas: 2\n",
+    by: `replicas: {{ include "lastcall.replicas" . }}
+  {{- if eq (include "lastcall.option" (dict "root" $ "part" "controller" "name" "leader-elect")) "false" }}
+  # Nothing else keeps a second controller from acting during an update.
+  strategy: {type: Recreate}
+  {{- end }}
+`,
+  },
   ...podEdits({
     ...{ part: "controller", values: ".Values", image: "lastcall:0.1.0", args: "[run]" },
     priorityClass: "system-cluster-critical",

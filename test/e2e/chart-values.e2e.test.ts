@@ -53,8 +53,17 @@ function podOf(made: ReadonlyMap<string, Manifest>, part: "controller" | "agent"
   return (made.get(key) as unknown as Deployment | DaemonSet).spec?.template.spec as PodSpec;
 }
 
+/** Each is another port, because the chart refuses one port for two of them. */
+const addresses: Readonly<Record<string, string>> = {
+  "metrics-address": ":9876",
+  "health-address": ":9877",
+  "notice-address": ":9878",
+};
+
 /** A valid value of the option, as in YAML, that is not the default. */
 function sampleOf(option: Option): unknown {
+  // The only one that the chart accepts.
+  if (option.name === "namespace") return "lastcall";
   switch (option.type) {
     case "switch":
       return option.default !== "true";
@@ -66,7 +75,7 @@ function sampleOf(option: Option): unknown {
     case "url":
       return "https://example.com:8443/a?b=c";
     case "address":
-      return option.name === "metrics-address" ? ":9876" : ":9877";
+      return addresses[option.name];
     case "duration":
       return option.longest ?? "1h30m";
     default:
