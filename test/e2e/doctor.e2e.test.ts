@@ -48,8 +48,12 @@ beforeAll(async () => {
   // The AWS SDK reads the environment itself.
   const aws = { ...moto.environment, AWS_ENDPOINT_URL: fleet.url, AWS_ENDPOINT_URL_SQS: moto.url };
   for (const [name, value] of Object.entries(aws)) vi.stubEnv(name, value);
-  // For the controller's pods, which must not run on the nodes that it releases.
-  await createNodes(world.plane, [{ name: "standard-1", provisioning: "standard" }]);
+  // For the controller's pods, which prefer these to the nodes that it releases: one for each, in
+  // two zones, because they prefer that, too.
+  await createNodes(world.plane, [
+    { name: "standard-1", provisioning: "standard", zone: "europe-west1-b" },
+    { name: "standard-2", provisioning: "standard", zone: "europe-west1-c" },
+  ]);
   for (const part of ["quota", "controller"]) await apply("-f", `deploy/base/${part}.yaml`);
   await apply("-k", "deploy/agent");
   // kwok only simulates the pods of the Deployment; this process leads.
