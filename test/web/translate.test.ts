@@ -121,9 +121,10 @@ describe("in Japanese", () => {
       "2 台が出発中です（n1, n2）、うち 1 台は通知による",
     ],
     [
-      "1 node is on hold (n1), the longest since 2026-11-20T09:30:00.000Z",
-      "1 台が保留中です（n1）、最長は 2026-11-20T09:30:00.000Z から",
+      "2 nodes are on hold (n1, n2), the longest since 2026-11-20T09:30:00.000Z",
+      "2 台が保留中です（n1, n2）、最も長いものは 2026-11-20T09:30:00.000Z から",
     ],
+    ["1 node is leaving now (n1), on a notice", "1 台が通知により出発中です（n1）"],
     ["lastcall-1 leads", "lastcall-1 がリーダーです"],
     [
       "11 of 12 are ready: a notice may be missed",

@@ -185,7 +185,8 @@ function leavingLine({ departures, unread = [] }: HeadlineFacts): readonly Headl
   const noticed = leaving.filter(isNoticed).length;
   const names = leaving.map(({ node }) => node.name).toSorted();
   const verb = leaving.length === 1 ? "is" : "are";
-  const notice = noticed === 0 ? "" : `, ${noticed} of them on a notice`;
+  const all = leaving.length === 1 ? "" : `${noticed} of them `;
+  const notice = noticed === 0 ? "" : `, ${all}on a notice`;
   const text = `${nodeCount(leaving.length)} ${verb} leaving now (${firstNames(names)})${notice}`;
   return [line("Leaving", noticed === 0 ? "Good" : "Note", text)];
 }
@@ -202,9 +203,10 @@ function heldLine({ nodes, departures }: HeadlineFacts): readonly HeadlineLine[]
     since = earliest(since, holdWriter?.at);
   }
   const names = firstNames(held.map(({ name }) => name).toSorted());
-  const longest = since === undefined ? "" : `, the longest since ${formatInstant(since)}`;
+  const longest = held.length === 1 ? "" : "the longest ";
+  const time = since === undefined ? "" : `, ${longest}since ${formatInstant(since)}`;
   const verb = held.length === 1 ? "is" : "are";
-  return [line("Held", "Note", `${nodeCount(held.length)} ${verb} on hold (${names})${longest}`)];
+  return [line("Held", "Note", `${nodeCount(held.length)} ${verb} on hold (${names})${time}`)];
 }
 
 function firstNames(names: readonly string[]): string {

@@ -44,13 +44,14 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   [/^The departures cannot be read$/, "出発を読み取れません"],
   [/^No departure is ahead$/, "予定された出発はありません"],
   [/^No node is leaving now$/, "出発中のノードはありません"],
+  [/^1 node is leaving now \((.+)\), on a notice$/, "1 台が通知により出発中です（$1）"],
   [
     /^(\d+) nodes? (?:is|are) leaving now \((.+)\)(?:, (\d+) of them on a notice)?$/,
     "$1 台が出発中です（$2）[、うち $3 台は通知による]",
   ],
   [
-    /^(\d+) nodes? (?:is|are) on hold \((.+?)\)(?:, the longest since (\S+))?$/,
-    "$1 台が保留中です（$2）[、最長は $3 から]",
+    /^(\d+) nodes? (?:is|are) on hold \((.+?)\)(?:, (?:the longest )?since (\S+))?$/,
+    "$1 台が保留中です（$2）[、最も長いものは $3 から]",
   ],
   [/^(\S+) leads$/, "$1 がリーダーです"],
   [

@@ -97,6 +97,10 @@ describe("the headline of a fleet", () => {
     expect(headline({ departures: [leaving(n9)] })("Leaving")).toMatchObject([
       { tone: "Good", text: "1 node is leaving now (n9)" },
     ]);
+    const noticed = leaving(n10, { cause: "SpotInterruption", noticedAt: now });
+    expect(headline({ departures: [noticed] })("Leaving")).toMatchObject([
+      { tone: "Note", text: "1 node is leaving now (n10), on a notice" },
+    ]);
     const departures = [leaving(n9), leaving(n10, { cause: "SpotInterruption", noticedAt: now })];
     expect(headline({ departures })("Leaving")).toMatchObject([
       { tone: "Note", text: "2 nodes are leaving now (n10, n9), 1 of them on a notice" },
@@ -110,6 +114,9 @@ describe("the headline of a fleet", () => {
       holdWriter: { manager: "kubectl-annotate", at: instant(now - hours(since)) },
     });
     expect(headline({})("Held")).toEqual([]);
+    expect(headline({ nodes: [hold(n9, 2), n10] })("Held")).toMatchObject([
+      { text: "1 node is on hold (n9), since 2026-11-20T10:00:00.000Z" },
+    ]);
     expect(headline({ nodes: [hold(n9, 2), hold(n10, 4), n11] })("Held")).toMatchObject([
       {
         tone: "Note",
