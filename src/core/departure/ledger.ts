@@ -107,8 +107,11 @@ export function phaseAfter(phase: Phase, event: PhaseEvent): Phase | undefined {
   return table[phase][event];
 }
 
-/** How many entries of a timeline are kept: the first and the newest ones. */
+/** How many entries of a timeline are kept. */
 const timelineLimit = 60;
+
+/** How many of them are the first ones. */
+const firstKept = 10;
 
 export interface PhaseChange {
   readonly event: PhaseEvent;
@@ -262,14 +265,20 @@ function undoingOf(status: DepartureStatus): Undoing {
   }
 }
 
+/**
+ * Adds an entry. In a full timeline it replaces the oldest one after the first ten whose step is
+ * repeated later: when a phase began has to remain known, however often its reason changes.
+ */
 function withEntry(
   timeline: readonly TimelineEntry[],
   entry: TimelineEntry,
 ): readonly TimelineEntry[] {
   const all = [...timeline, entry];
-  return all.length <= timelineLimit
-    ? all
-    : [...all.slice(0, 10), ...all.slice(all.length - timelineLimit + 10)];
+  if (all.length <= timelineLimit) return all;
+  const isRepeated = ({ step }: TimelineEntry, index: number) =>
+    index >= firstKept && all.slice(index + 1).some((later) => later.step === step);
+  const dropped = Math.max(all.findIndex(isRepeated), firstKept);
+  return all.toSpliced(dropped, 1);
 }
 
 /** Why a departure is rolled back; `Fault`: its machine could not be released. */
