@@ -76,6 +76,11 @@ describe("a person's change while the start of a departure is being written", ()
   });
 });
 
+interface RequestedStatus {
+  readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  readonly endedAt?: string;
+}
+
 describe("a departure that a person requested", () => {
   it("rotates the node at once, and cancels its planned departure", async () => {
     const world = await fleet();
@@ -87,6 +92,23 @@ describe("a departure that a person requested", () => {
       "Planned Ended Cancelled",
     ]);
     expect(world.stepsOf("n0")).toEqual([]);
+  });
+
+  it("gets its conditions with the writes of its phases, and no write for them", async () => {
+    const world = await fleet();
+    ask(world, "n1");
+    await world.pass(minutes(2));
+    const requested = () =>
+      world.list(departures).find(({ spec }) => (spec as { cause: string }).cause === "Manual");
+    const done = requested();
+    const { conditions, endedAt } = (done?.status ?? {}) as RequestedStatus;
+    expect(conditions?.map(({ type, status }) => `${type} ${status}`)).toEqual([
+      ...["Scheduled False", "Held False", "Draining False"],
+      ...["Drained True", "Released True", "Ended True"],
+    ]);
+    expect(conditions?.at(-1)).toMatchObject({ type: "Ended", lastTransitionTime: endedAt });
+    await world.pass(minutes(10));
+    expect(requested()?.metadata?.resourceVersion).toBe(done?.metadata?.resourceVersion);
   });
 
   it("waits for its departAt", async () => {

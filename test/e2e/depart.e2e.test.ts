@@ -46,6 +46,13 @@ describe("requested departures of nine nodes at once under a budget of one", () 
     const stories = departures.map(({ spec, status }) => `${spec?.cause} ${status?.outcome}`);
     expect(stories).toEqual(Array(9).fill("Manual Planned"));
   });
+
+  test("have the conditions that kubectl waits for", async () => {
+    for (const condition of ["Drained", "Released", "Ended", "Draining=false"]) {
+      const args = ["wait", `--for=condition=${condition}`, "departures", "--all", "--timeout=5s"];
+      await mustRun(world.plane, args);
+    }
+  });
 });
 
 describe("a node with a requested departure in twenty minutes", () => {

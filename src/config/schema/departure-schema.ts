@@ -252,7 +252,7 @@ export const departureStatus: ObjectField = {
       },
     },
     conditions: conditionsField(
-      "Not written by this version: wait with `kubectl wait --for=jsonpath='{.status.phase}'=Ended`.",
+      "`Scheduled`: it waits for its instant; `Held`: something holds it back; `Draining`; `Drained`: no pods remained at the end of the drain; `Released`: its machine ended after the drain; `Ended`. All have a status from the first change of phase on, and none before.",
     ),
   },
   rules: [

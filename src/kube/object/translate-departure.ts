@@ -10,6 +10,7 @@ import type {
   Phase,
   TimelineEntry,
 } from "../../core/departure/departure.ts";
+import { conditionsOf } from "../../core/departure/departure-conditions.ts";
 import type { BudgetDemand } from "../../core/departure/drain-reason.ts";
 import {
   type Fields,
@@ -113,7 +114,10 @@ export function departureFence(read: Pick<Departure, "resourceVersion" | "uid">)
   return { resourceVersion: read.resourceVersion, uid: read.uid };
 }
 
-/** The status as written to the API: instants as text, unset fields omitted. */
+/**
+ * The status as written to the API: instants as text, unset fields omitted. Adds the conditions,
+ * which are for other readers.
+ */
 export function statusObject(status: DepartureStatus): Readonly<Record<string, unknown>> {
   return withoutGaps({
     ...status,
@@ -123,6 +127,9 @@ export function statusObject(status: DepartureStatus): Readonly<Record<string, u
       withoutGaps({ ...one, startedAt: formatted(one.startedAt) }),
     ),
     timeline: status.timeline.map((entry) => ({ ...entry, at: formatInstant(entry.at) })),
+    conditions: conditionsOf(status).map((one) =>
+      withoutGaps({ ...one, lastTransitionTime: formatted(one.lastTransitionTime) }),
+    ),
   });
 }
 
