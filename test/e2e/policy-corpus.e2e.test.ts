@@ -37,6 +37,13 @@ describe("the API server", () => {
     expect(stderr).toContain(whereOf(bad.expect));
   });
 
+  const daysOrWords = refused.filter(({ file }) => /^duration-in-/.test(file));
+  test.each(daysOrWords)("answers $file with one sentence of ours", async ({ text }) => {
+    const { stderr } = await create(text);
+    expect(stderr).toContain("such as 90s, or 168h for 7 days");
+    expect(stderr).not.toMatch(/protobuf|should match/);
+  });
+
   const passed = readCorpus("bad").filter(({ localOnly }) => localOnly !== undefined);
   test.each(passed)("accepts $file, as the file says: $localOnly", async ({ text }) => {
     const { code, stderr } = await create(text);

@@ -221,6 +221,10 @@ function openApiShape(field: FieldSchema): JsonSchema {
       const { type: _types, ...rest } = jsonSchemaOf(field);
       return { type: field.type, ...rest, ...(field.nullable && { nullable: true }) };
     }
+    case "string": {
+      const { pattern: _pattern, ...rest } = jsonSchemaOf(field);
+      return field.patternInRules ? rest : jsonSchemaOf(field);
+    }
     default:
       return jsonSchemaOf(field);
   }

@@ -1,4 +1,11 @@
-import { type Millis, minutes, parseDuration, seconds } from "../../core/time/time.ts";
+import {
+  formatDuration,
+  hours,
+  type Millis,
+  minutes,
+  parseDuration,
+  seconds,
+} from "../../core/time/time.ts";
 
 /**
  * The notation in which the fields of a resource are defined. The CRD, the JSON schema for editors,
@@ -59,7 +66,14 @@ export interface StringField extends FieldBase {
   readonly default?: string | undefined;
   readonly enum?: readonly string[] | undefined;
   readonly pattern?: string | undefined;
+  /**
+   * The API server checks the pattern in CEL, which answers with a sentence: for a pattern it
+   * answers with the pattern itself.
+   */
+  readonly patternInRules?: true | undefined;
   readonly format?: "date-time" | undefined;
+  /** What a refused text may have been meant to be; undefined if it is like nothing. */
+  readonly meant?: ((text: string) => string | undefined) | undefined;
   readonly minLength?: number | undefined;
   readonly maxLength?: number | undefined;
 }
@@ -170,6 +184,11 @@ export function ruleOn<Value>(rule: {
 
 const durationPattern = "^(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|ms|s|m|h))+)$";
 
+/** Whether the API server can read the text as a duration, which fails the whole rule if not. */
+export function celIsDuration(text: string): string {
+  return `${text}.matches(r'${durationPattern}')`;
+}
+
 /**
  * The span of a text that the schema has accepted, infinite if it is longer than any; any other
  * text gives NaN, which passes no rule.
@@ -190,7 +209,7 @@ export function durationField<Options extends DurationOptions>(
 ): StringField & Options {
   return duration(options, {
     cel: "duration(self) >= duration('0s')",
-    wanted: "a duration under 292 years",
+    wanted: "a duration under 292 years, such as 90s, or 168h for 7 days",
     holds: (text) => Number.isFinite(spanOf(text)),
   });
 }
@@ -201,7 +220,7 @@ export function positiveDurationField<Options extends DurationOptions>(
 ): StringField & Options {
   return duration(options, {
     cel: "duration(self) >= duration('1s')",
-    wanted: "a duration of at least 1s and under 292 years",
+    wanted: "a duration of at least 1s and under 292 years, such as 90s, or 168h for 7 days",
     holds: (text) => spanOf(text) >= 1000 && Number.isFinite(spanOf(text)),
   });
 }
@@ -212,7 +231,7 @@ export function attemptDurationField<Options extends DurationOptions>(
 ): StringField & Options {
   return duration(options, {
     cel: "duration(self) >= duration('1s') && duration(self) <= duration('15m')",
-    wanted: "a duration from 1s to 15m",
+    wanted: "a duration from 1s to 15m, such as 30s",
     holds: (text) => spanOf(text) >= seconds(1) && spanOf(text) <= minutes(15),
   });
 }
@@ -225,15 +244,33 @@ function duration<Options extends DurationOptions>(
     readonly holds: (text: string) => boolean;
   },
 ): StringField & Options {
-  const rules: readonly SchemaRule[] = [ruleOn<string>(bound)];
+  const cel = `${celIsDuration("self")} && ${bound.cel}`;
+  const rules: readonly SchemaRule[] = [ruleOn<string>({ ...bound, cel })];
   return {
     type: "string",
     ...options,
     pattern: durationPattern,
+    patternInRules: true,
     maxLength: 32,
     wanted: "a duration such as 90s or 12h30m",
+    meant: durationMeant,
     rules,
   };
+}
+
+const unitsInWords: Readonly<Record<string, (count: number) => Millis>> = {
+  ...{ s: seconds, m: minutes, h: hours },
+  d: (count) => hours(24 * count),
+  w: (count) => hours(7 * 24 * count),
+};
+
+/** The duration that is meant by `24 hours`, `90sec`, `1d` or `2 weeks`. */
+function durationMeant(text: string): string | undefined {
+  const words =
+    /^(\d{1,5}) ?(?:(s)(?:ecs?|econds?)?|(m)(?:ins?|inutes?)|(h)(?:rs?|ours?)?|(d)(?:ays?)?|(w)(?:eeks?)?)$/i;
+  const [, count, ...found] = words.exec(text.trim()) ?? [];
+  const unit = unitsInWords[found.find((one) => one !== undefined)?.toLowerCase() ?? ""];
+  return unit && formatDuration(unit(Number(count)));
 }
 
 export function instantField(description: string): StringField {

@@ -7,6 +7,7 @@ import type {
 import { actionsField, type WrittenAction } from "./action-schema.ts";
 import {
   amountField,
+  celIsDuration,
   choiceField,
   durationField,
   instantField,
@@ -41,16 +42,26 @@ const lifetimeFields = {
 } as const satisfies SchemaFields;
 type WrittenLifetime = SchemaValues<typeof lifetimeFields>;
 
+/**
+ * A text that is no duration is refused where it stands, and not here in other words. Written out,
+ * because the API server cannot estimate what `exists` costs over a list of texts.
+ */
+function celOfLifetime(cel: string): string {
+  const texts = ["self.max", "self.min", "self.reserve"];
+  const isUnread = texts.map((text) => `!${celIsDuration(text)}`).join(" || ");
+  return `!has(self.max) || ${isUnread} || ${cel}`;
+}
+
 const lifetimeRules: readonly SchemaRule[] = [
   ruleOn<WrittenLifetime>({
-    cel: "!has(self.max) || duration(self.max) >= duration(self.min)",
+    cel: celOfLifetime("duration(self.max) >= duration(self.min)"),
     at: "max",
     wanted: "at least lifetime.min",
     holds: ({ min, max }) => max === undefined || spanOf(max) >= spanOf(min),
     found: ({ min, max }) => `${max} under a min of ${min}`,
   }),
   ruleOn<WrittenLifetime>({
-    cel: "!has(self.max) || duration(self.reserve) <= duration(self.max)",
+    cel: celOfLifetime("duration(self.reserve) <= duration(self.max)"),
     at: "reserve",
     wanted: "at most lifetime.max",
     holds: ({ max, reserve }) => max === undefined || spanOf(reserve) <= spanOf(max),
@@ -58,7 +69,9 @@ const lifetimeRules: readonly SchemaRule[] = [
   }),
   // Holds if one of the two rules above fails, so that a mistake is reported once.
   ruleOn<WrittenLifetime>({
-    cel: "!has(self.max) || duration(self.max) < duration(self.min) || duration(self.reserve) > duration(self.max) || duration(self.min) <= duration(self.max) - duration(self.reserve)",
+    cel: celOfLifetime(
+      "duration(self.max) < duration(self.min) || duration(self.reserve) > duration(self.max) || duration(self.min) <= duration(self.max) - duration(self.reserve)",
+    ),
     at: "min",
     wanted: "at most lifetime.max less lifetime.reserve",
     holds: ({ min, max, reserve }) =>

@@ -149,7 +149,10 @@ function readLeaf(question: Question, isRight: boolean): ShapeReading {
 }
 
 function mismatch({ schema, value, at }: Question): ShapeReading {
-  return refusal(value, at, { found: describeValue(value), wanted: wantedOf(schema) });
+  const meant =
+    schema.type === "string" && typeof value === "string" ? schema.meant?.(value) : undefined;
+  const found = describeValue(value) + (meant === undefined ? "" : ` (${meant}?)`);
+  return refusal(value, at, { found, wanted: wantedOf(schema) });
 }
 
 function refusal(
