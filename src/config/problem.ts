@@ -93,3 +93,14 @@ function countEdits(from: string, to: string): number {
 function at(row: readonly number[], column: number): number {
   return row[column] ?? Number.POSITIVE_INFINITY;
 }
+
+/**
+ * ` (did you mean …?)` for the name of a node that does not exist: the one node whose short host
+ * name it is (`ip-10-0-0-1`), or the one that it differs from in at most two letters. If several
+ * are, none: a suggestion that is taken drains a node.
+ */
+export function nodeHint(name: string, nodes: readonly string[]): string {
+  const full = nodes.filter((one) => one.startsWith(`${name}.`));
+  const near = full.length > 0 ? full : nodes.filter((one) => countEdits(name, one) <= 2);
+  return near.length === 1 ? ` (did you mean ${near[0]}?)` : "";
+}

@@ -158,6 +158,9 @@ it.each([
   ["audit -A", "the unknown option -A, omit it: all namespaces are read"],
   ["plan --all-namespaces", "the unknown option --all-namespaces, omit it"],
   ["plan -w", "the unknown option -w, use lastcall board --tui"],
+  ["plan --policy spot.yaml", "the unknown option --policy, use -f FILE with plan"],
+  ["plan --polcy spot.yaml", "the unknown option --polcy, use -f FILE with plan"],
+  ["simulate --polcy spot.yaml", "the unknown option --polcy (did you mean --policy?)"],
   ["depart -l pool=spot", "lastcall depart $(kubectl get nodes -l LABEL=VALUE -o name)"],
 ])("%s, a kubectl habit, is rejected with the alternative", async (line, instead) => {
   const { exitCode, err } = await type(line.split(" "));

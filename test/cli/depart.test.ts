@@ -159,7 +159,8 @@ describe("lastcall depart", () => {
   });
 
   it.each([
-    [1, ["n0", "nobody"], "Cannot make nobody depart: there is no such node"],
+    [1, ["n0", "nobody"], "Cannot make nobody depart: there is no such node, list"],
+    [1, ["n00"], "Cannot make n00 depart: there is no such node"],
     [2, ["n0", "--by", "2020-01-01T00:00:00Z"], "Cannot use --by 2020-01-01T00:00:00.000Z"],
     [2, [], "NODE"],
   ] as const)("exits with %i on %j and writes nothing", async (code, args, says) => {

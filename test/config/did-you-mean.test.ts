@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { didYouMean } from "../../src/config/problem.ts";
+import { didYouMean, nodeHint } from "../../src/config/problem.ts";
 
 const fields = ["weight", "windows", "budgets", "drain", "dryRun", "paused"];
 
@@ -19,4 +19,16 @@ it.each([
 
 it("the suggestion is the first of two equally similar names", () => {
   expect(didYouMean("bat", ["cat", "hat"])).toBe("cat");
+});
+
+const nodes = ["gke-spot-1f2e-abcd", "gke-spot-1f2e-wxyz", "ip-10-0-0-1.ec2.internal", "n0", "n1"];
+
+it.each([
+  ["ip-10-0-0-1", " (did you mean ip-10-0-0-1.ec2.internal?)"],
+  ["gke-spot-1f2e-abdc", " (did you mean gke-spot-1f2e-abcd?)"],
+  // Two are as near.
+  ["n2", ""],
+  ["gke-spot-1f2e-mnop", ""],
+])("for the node %s the hint is '%s'", (name, hint) => {
+  expect(nodeHint(name, nodes)).toBe(hint);
 });

@@ -256,6 +256,10 @@ function parserFault(
     const instead = insteadOf(found);
     if (instead !== undefined) return `found the unknown ${what} ${found}, ${instead}`;
     const near = didYouMean(found, known);
+    const habit = didYouMean(found, longHabits);
+    if (near === undefined && habit !== undefined) {
+      return `found the unknown ${what} ${found}, ${optionHabits[habit]}`;
+    }
     const meant = near === undefined ? "" : ` (did you mean ${near}?)`;
     return `found the unknown ${what} ${found}${meant}, expected one that ${help} lists`;
   };
@@ -300,9 +304,12 @@ const optionHabits: Readonly<Record<string, string>> = {
   "-w": follow,
   "--watch": follow,
   "-l": "name the nodes, as in: lastcall depart $(kubectl get nodes -l LABEL=VALUE -o name)",
+  "--policy": "use -f FILE with plan, drain-plan and run, and --policy FILE with simulate",
   "--selector":
     "name the nodes, as in: lastcall depart $(kubectl get nodes -l LABEL=VALUE -o name)",
 };
+
+const longHabits = Object.keys(optionHabits).filter((name) => name.startsWith("--"));
 
 function insteadOf(found: string): string | undefined {
   const name = found.replace(/=.*/s, "");

@@ -1,3 +1,4 @@
+import { nodeHint } from "../../config/problem.ts";
 import type { ActionPorts, ActionRunner } from "../../contracts/action-runner.ts";
 import { type ActionEnd, carryOut, taskFor } from "../../controller/action/action-attempt.ts";
 import { actionRecords } from "../../core/action/action-plan.ts";
@@ -83,7 +84,9 @@ function subjectOf(
   const node: NodeFacts | undefined = nodes.find((one) => one.name === name);
   const policy = node && selectPolicy(node, policies)?.policy;
   if (node === undefined || policy === undefined) {
-    const found = node === undefined ? "there is no such node" : "no policy selects it";
+    const names = nodes.map((one) => one.name);
+    const found =
+      node === undefined ? `there is no such node${nodeHint(name, names)}` : "no policy selects it";
     throw new LastcallError("NOT_FOUND", `Cannot carry out the actions of ${name}: ${found}`);
   }
   const { uid, providerID, bootID } = node;

@@ -1,3 +1,4 @@
+import { nodeHint } from "../../config/problem.ts";
 import type { StoreResult } from "../../contracts/cluster.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import { holdMarkIn, holdOf, type NodeFacts } from "../../core/cluster/node.ts";
@@ -89,9 +90,10 @@ function stepsFor(names: readonly string[], request: DepartRequest, fleet: Fleet
   return [...new Set(names)].map((name) => {
     const node = nodes.get(name);
     if (node === undefined) {
+      const hint = nodeHint(name, [...nodes.keys()]);
       throw new LastcallError(
         "NOT_FOUND",
-        `Cannot make ${name} depart: there is no such node, list them with: kubectl get nodes`,
+        `Cannot make ${name} depart: there is no such node${hint}, list them with: kubectl get nodes`,
       );
     }
     const policy = selectPolicy(node, fleet.policies)?.policy.name;

@@ -1,4 +1,5 @@
 import type { OptionsOf } from "../../config/options/options.ts";
+import { nodeHint } from "../../config/problem.ts";
 import type { ClusterCapacity } from "../../contracts/cluster.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import { findUnplacedPods } from "../../controller/capacity-search.ts";
@@ -99,10 +100,14 @@ function nodeNamed(
   const { nodes } = about.fleet;
   const node = nodes.find((one) => one.name === name);
   if (node !== undefined) return node;
+  const hint = nodeHint(
+    name,
+    nodes.map((one) => one.name),
+  );
   const known = nodes.length === 1 ? "1 node" : `${nodes.length} nodes`;
   throw new LastcallError(
     about.options.from.length > 0 ? "INPUT_INVALID" : "NOT_FOUND",
-    `Cannot plan the drain of ${name}: there is no such node among ${known}, list them with: kubectl get nodes`,
+    `Cannot plan the drain of ${name}: there is no such node among ${known}${hint}, list them with: kubectl get nodes`,
   );
 }
 
