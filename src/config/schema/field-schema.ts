@@ -38,6 +38,8 @@ export interface ObjectField extends FieldBase {
   readonly default?: Readonly<Record<string, never>> | undefined;
   /** Fields that are not listed are kept and not validated. */
   readonly open?: true | undefined;
+  /** What is expected instead of a field that is like none of these. */
+  readonly instead?: ((name: string, value: unknown) => string) | undefined;
 }
 
 /** Names chosen by the writer, with strings as values: `matchLabels`. */

@@ -1,3 +1,4 @@
+import { isFields } from "../../core/json/json-field.ts";
 import type { PodRule } from "../../core/policy/policy.ts";
 import {
   choiceField,
@@ -149,12 +150,21 @@ const matchFields = {
   },
 } as const satisfies ListField;
 
+/** Labels that were written as in a label selector, as what node affinity has for them. */
+function expressionFor(name: string, value: unknown): string {
+  const [label] = name === "matchLabels" && isFields(value) ? Object.entries(value) : [];
+  const [key, text] = label ?? [name, value];
+  const shown = typeof text === "string" ? text : "VALUE";
+  return `matchExpressions: [{key: ${key}, operator: In, values: [${JSON.stringify(shown)}]}]`;
+}
+
 /** Selects nodes as a pod's required node affinity does. */
 export function nodeSelectorField(description: string) {
   return {
     type: "object",
     description,
     required: ["nodeSelectorTerms"],
+    instead: (name, value) => `nodeSelectorTerms: [{${expressionFor(name, value)}}]`,
     properties: {
       nodeSelectorTerms: {
         type: "list",
@@ -164,6 +174,7 @@ export function nodeSelectorField(description: string) {
         items: {
           type: "object",
           description: "One term.",
+          instead: expressionFor,
           properties: {
             matchExpressions: {
               type: "list",

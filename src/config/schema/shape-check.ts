@@ -73,7 +73,9 @@ function readObject({ schema, value, at }: Question<ObjectField>): ShapeReading 
   });
   const others = Object.keys(value).filter((name) => !Object.hasOwn(schema.properties, name));
   const kept = schema.open ? others.map((name) => [name, fieldOf(value, name)]) : [];
-  const unknown = schema.open ? [] : others.map((name) => unknownField(schema, at, name));
+  const unknown = schema.open
+    ? []
+    : others.map((name) => unknownField({ schema, value, at }, name));
   return {
     value: Object.fromEntries([...known.map(({ name, value: part }) => [name, part]), ...kept]),
     problems: [...unknown, ...known.flatMap(({ problems }) => problems)],
@@ -163,10 +165,11 @@ function refusal(
   return { value, problems: [{ pointer, ...sentence, unknownField: false }] };
 }
 
-function unknownField(schema: ObjectField, parent: Pointer, name: string): Problem {
+function unknownField({ schema, value, at }: Question<ObjectField>, name: string): Problem {
   const known = Object.keys(schema.properties);
-  const wanted = didYouMean(name, known) ?? orList(known);
-  return { pointer: [...parent, name], found: "an unknown field", wanted, unknownField: true };
+  const near = didYouMean(name, known);
+  const wanted = near ?? schema.instead?.(name, fieldOf(value, name)) ?? orList(known);
+  return { pointer: [...at, name], found: "an unknown field", wanted, unknownField: true };
 }
 
 /** What is expected of a field, for the message of a refusal. */

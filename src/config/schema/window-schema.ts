@@ -113,7 +113,7 @@ const timeZone = {
       wanted: "an IANA time zone such as Asia/Tokyo",
       holds: isKnownTimeZone,
       found: (zone) => {
-        const near = didYouMean(zone, timeZoneNames());
+        const near = zoneMeant(zone);
         return near === undefined ? JSON.stringify(zone) : `${JSON.stringify(zone)} (${near}?)`;
       },
     }),
@@ -304,7 +304,21 @@ function isKnownTimeZone(name: string): boolean {
   }
 }
 
-/** The suggestions for a mistyped name. */
-function timeZoneNames(): readonly string[] {
-  return ["UTC", ...Intl.supportedValuesOf("timeZone")];
+/** Abbreviations that are used for one zone much more than for any other. */
+const zonesOfAbbreviations: Readonly<Record<string, string>> = {
+  ...{ CET: "Europe/Berlin", CEST: "Europe/Berlin", BST: "Europe/London" },
+  ...{ PST: "America/Los_Angeles", PDT: "America/Los_Angeles" },
+  ...{ EST: "America/New_York", EDT: "America/New_York" },
+  ...{ JST: "Asia/Tokyo", KST: "Asia/Seoul", AEST: "Australia/Sydney" },
+};
+
+/** The zone that is meant by `CEST`, `Berlin`, `New York` or `Asia/Tokio`. */
+function zoneMeant(text: string): string | undefined {
+  const names = ["UTC", ...Intl.supportedValuesOf("timeZone")];
+  const city = text.toLowerCase().replaceAll(" ", "_");
+  return (
+    zonesOfAbbreviations[text.toUpperCase()] ??
+    names.find((name) => name.toLowerCase().endsWith(`/${city}`)) ??
+    didYouMean(text, names)
+  );
 }
