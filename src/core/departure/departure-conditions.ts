@@ -2,7 +2,7 @@ import type { Instant } from "../time/time.ts";
 import type { DepartureStatus, Phase } from "./departure.ts";
 
 /** The conditions of a Departure, in the order in which they usually become true. */
-export const conditionTypes = [
+const conditionTypes = [
   "Scheduled",
   "Held",
   "Draining",
