@@ -2,14 +2,7 @@ import type { Instant } from "../time/time.ts";
 import type { DepartureStatus, Phase } from "./departure.ts";
 
 /** The conditions of a Departure, in the order in which they usually become true. */
-const conditionTypes = [
-  "Scheduled",
-  "Held",
-  "Draining",
-  "Drained",
-  "Released",
-  "Ended",
-] as const;
+const conditionTypes = ["Scheduled", "Held", "Draining", "Drained", "Released", "Ended"] as const;
 
 export type ConditionType = (typeof conditionTypes)[number];
 
