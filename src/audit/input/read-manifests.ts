@@ -196,7 +196,8 @@ async function listFiles(options: {
 /** Adds the contents of one text to `found`. */
 function takeText(found: Found, { file, text }: SourceText, parsed: ParsedText): void {
   found.problems.push(...parsed.problems);
-  found.notes.push(...parsed.warnings);
+  // A handwritten manifest is read as kubectl reads it; a recording with a key twice is none.
+  (found.detail === "Lines" ? found.notes : found.problems).push(...parsed.warnings);
   if (parsed.documents.length + parsed.problems.length === 0) {
     found.empty.push({ path: file, kind: "File" });
   }

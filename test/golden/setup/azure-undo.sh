@@ -44,7 +44,10 @@ look() {
 }
 
 # Resource ids are compared without regard to case, as Azure does.
-same() { [[ "${1,,}" == "${2,,}" ]]; }
+same() (
+  shopt -s nocasematch
+  [[ "$1" == "$2" ]]
+)
 gone() { [[ "$(look aks show --resource-group "$group" --name "$cluster" --query id)" == missing ]]; }
 
 # Check who owns the existing resources before anything is changed.
@@ -53,7 +56,7 @@ if [[ "$owner" != missing ]] && ! same "$owner" "$cluster_id"; then
   echo "Cannot continue: the identity $identity already exists without the tag lastcall-cluster=$cluster_id; choose another name" >&2
   if [[ "$owner" == "$cluster" ]]; then
     echo "Its tag is only the cluster's name, as set by earlier versions of this script. If this script created it, mark it and run this again:" >&2
-    echo "az identity update --subscription $subscription --resource-group $group --name $identity --tags lastcall-cluster=$cluster_id" >&2
+    echo "az tag update --resource-id /subscriptions/$subscription/resourceGroups/$group/providers/Microsoft.ManagedIdentity/userAssignedIdentities/$identity --operation merge --tags lastcall-cluster=$cluster_id" >&2
   fi
   exit 1
 fi
