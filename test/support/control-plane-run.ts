@@ -146,8 +146,9 @@ async function startControllerManager(run: ControlPlaneRun): Promise<void> {
 
 async function startScheduler(run: ControlPlaneRun): Promise<void> {
   launch(run, commands.schedulerCommand(run.inputs));
-  const ready = `https://127.0.0.1:${run.inputs.ports.scheduler}/readyz`;
-  await untilUsable(run, "the scheduler is ready", () => isHealthy(ready));
+  // Kubernetes 1.30 has no /readyz here.
+  const health = `https://127.0.0.1:${run.inputs.ports.scheduler}/healthz`;
+  await untilUsable(run, "the scheduler is healthy", () => isHealthy(health));
 }
 
 async function startKwok(run: ControlPlaneRun): Promise<void> {
