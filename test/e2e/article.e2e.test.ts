@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Node } from "kubernetes-types/core/v1.js";
+import type { ObjectMeta } from "kubernetes-types/meta/v1.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { computePermissions } from "../../src/cloud/gcp/permissions.ts";
 import { hours, instant, minus, minutes, seconds } from "../../src/core/time/time.ts";
@@ -14,7 +15,7 @@ import type { DoctorReport } from "../../src/doctor/report.ts";
 import { chart, helm } from "../support/helm.ts";
 import { type LastcallProcess, runLastcall } from "../support/lastcall-process.ts";
 import { FleetWorld } from "./fleet-world.ts";
-import { isReady, nameOf } from "./history.ts";
+import { isReady, keyOf, nameOf } from "./history.ts";
 import { judge } from "./judge.ts";
 import { mustRun } from "./must-run.ts";
 
@@ -33,6 +34,8 @@ let controller: LastcallProcess;
 const commands: { readonly command: string; readonly seconds: number }[] = [];
 let addPermissions: readonly string[] = [];
 let restartedMs = 0;
+/** The uids of the controller's pods that the restart replaces. */
+const restarted = new Set<string>();
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "lastcall-article-"));
@@ -128,6 +131,7 @@ describe("with the role extended by that command", () => {
     await timed("gcloud iam roles update", () => {
       for (const permission of addPermissions) world.cloud.allow(permission);
     });
+    for (const pod of await ownPods()) restarted.add(keyOf(pod));
     await timed("kubectl rollout restart", () =>
       mustRun(world.plane, ["rollout", "restart", "deployment", "lastcall", "-n", namespace]),
     );
@@ -154,9 +158,20 @@ describe("with the role extended by that command", () => {
     const user = `system:serviceaccount:${namespace}:${account}`;
     // The policy has no budget, and its nine plans are less than 20 s apart.
     const charge = { ...world.charge, user, atOnce: 2 };
-    expect(judge(await world.history(), charge)).toEqual([]);
+    const { changes, ...rest } = await world.history();
+    // The pods that `kubectl rollout restart` replaced left for that reason, from any node.
+    const drained = changes.filter(
+      (change) => change.kind !== "Pod" || !restarted.has(keyOf(change.object)),
+    );
+    expect(judge({ ...rest, changes: drained }, charge)).toEqual([]);
   });
 });
+
+/** The controller's pods, of which kwok simulates only the object. */
+async function ownPods(): Promise<readonly { readonly metadata?: ObjectMeta }[]> {
+  const { body } = await world.plane.request({ path: `/api/v1/namespaces/${namespace}/pods` });
+  return body.items;
+}
 
 async function isRotated(): Promise<boolean> {
   const ended = (await world.departures()).filter(({ status }) => status?.phase === "Ended");
