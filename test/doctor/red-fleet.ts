@@ -232,6 +232,18 @@ export const redFleet: readonly RedCase[] = [
     { budgets: known([budgetOf({ disruptionsAllowed: 0, syncFailure: "no scale" })]) },
   ],
   [
+    "budgets",
+    "Fail",
+    "default/web (expects no pods",
+    { budgets: known([budgetOf({ disruptionsAllowed: 0, expectedPods: 0, currentHealthy: 2 })]) },
+  ],
+  [
+    "budgets",
+    "Fail",
+    "default/web (requires minAvailable 100%",
+    { budgets: known([budgetOf({ maxUnavailable: undefined, minAvailable: "100%" })]) },
+  ],
+  [
     "grace",
     "Warn",
     "3 errors, the first: grace-cut of Deployment default/web",
