@@ -98,8 +98,12 @@ const ofDrain = [
 
 describe("a stolen agent token", () => {
   test("is tried with requests that are allowed for an administrator", async () => {
+    const { resources } = (await world.plane.request({ path: "/api/v1" })).body;
+    const served = new Set(resources.map(({ name }: { readonly name: string }) => name));
     const missed: string[] = [];
     for (const { what, call } of allProbes()) {
+      // Kubernetes has this subresource from 1.33 on.
+      if (what.endsWith("pods/resize") && !served.has("pods/resize")) continue;
       const { status } = await world.plane.request(call);
       // Anybody would be refused an unknown path or verb. Errors in a body do not matter: the
       // server checks permissions first.
