@@ -33,13 +33,13 @@ export const triedFiles: readonly TriedFile[] = [
 export interface TriedVersion {
   /** With its patch, such as v1.30.14. */
   readonly version: string;
-  /** How many tests passed, by file. */
+  /** How many tests a file has, by file; only files all of whose tests passed. */
   readonly passed: Readonly<Record<string, number>>;
 }
 
 export const triedVersionsFile: string = join(import.meta.dirname, "versions.json");
 
-/** The results of the last run of each version in which every test passed. */
+/** The results of the last run of each version. */
 export function readTriedVersions(): readonly TriedVersion[] {
   return JSON.parse(readFileSync(triedVersionsFile, "utf8")) as readonly TriedVersion[];
 }
@@ -54,7 +54,7 @@ export function versionTable(tried: readonly TriedVersion[]): string {
   const row = (cells: readonly string[]) => `| ${cells.join(" | ")} |`;
   const rows = triedFiles.map(({ file, shows }) => {
     const counts = tried.map(({ passed: { [file]: count } }) => {
-      return count === undefined ? "not run" : `${count} passed`;
+      return count === undefined ? "not shown" : `${count} passed`;
     });
     return row([shows, `\`${file}\``, ...counts]);
   });

@@ -38,8 +38,9 @@ scheduler, etcd and kubectl, and with kwok's nodes. This is what it found last:
 
 ${table}
 
-The versions between ${oldest} and ${newest} are not run. The chart rejects an older cluster, and \`lastcall doctor\` warns of one:
-without ValidatingAdmissionPolicies nothing limits what a token may do, and an agent's token does not name its node, so no
+"Not shown" means that no run is recorded in which all tests of the file passed. The versions between
+${oldest} and ${newest} are not run. The chart rejects an older cluster, and \`lastcall doctor\` warns of one: without
+ValidatingAdmissionPolicies nothing limits what a token may do, and an agent's token does not name its node, so no
 agent reports a notice.
 `;
 }
