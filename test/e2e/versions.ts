@@ -92,7 +92,9 @@ const faults = runs.flatMap((one) => one.faults);
 for (const fault of faults) console.error(fault);
 if (faults.length > 0) process.exitCode = 1;
 
-const known = [...readTriedVersions(), ...runs.map(({ tried }) => tried)];
+// A control plane that could not be built says nothing about what was found before.
+const ran = runs.map(({ tried }) => tried).filter(({ passed }) => Object.keys(passed).length > 0);
+const known = [...readTriedVersions(), ...ran];
 const stored = triedVersions.flatMap((version) => {
   return known.findLast((one) => one.version === patchOf(version)) ?? [];
 });
