@@ -73,6 +73,10 @@ export function probesOfNode(node: ProbedNode): readonly Probe[] {
   const deadlineAt = "2026-11-20T00:02:00Z";
   const notice = { noticedAt: "2026-11-20T00:00:00Z", source: "agent/gcp/preempted", deadlineAt };
   const status = { status: { phase: "Ended", outcome: "Failed" } };
+  const marked = {
+    metadata: { annotations: { "lastcall.dev/departure": node.departure } },
+    spec: { unschedulable: true },
+  };
   const departing = { type: "Departing", status: "True", reason: "Probe", message: "" };
   return [
     post("departures", `${lastcall}/departures`, node.newDeparture),
@@ -85,7 +89,7 @@ export function probesOfNode(node: ProbedNode): readonly Probe[] {
     patch("departures/status", `${one}/status`, status),
     put("departures/status", `${one}/status`, { ...whole, ...status }),
     get("nodes", its),
-    patch("nodes", its, { spec: { unschedulable: true } }),
+    patch("nodes", its, marked),
     put("nodes", its, { apiVersion: "v1", kind: "Node", metadata: { name } }),
     remove("nodes", its),
     patch("nodes/status", `${its}/status`, { status: { conditions: [departing] } }, strategic),
