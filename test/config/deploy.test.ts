@@ -93,14 +93,18 @@ describe("the manifests in deploy", () => {
   it("keep two controllers on different machines, and one of them up during any drain", () => {
     const [deployment, budget] = documentsOf("base/controller.yaml");
     expect(deployment.spec.replicas).toBe(2);
-    const [rule] =
-      deployment.spec.template.spec.affinity.podAntiAffinity
-        .preferredDuringSchedulingIgnoredDuringExecution;
     const { labels } = deployment.spec.template.metadata;
-    expect(rule.podAffinityTerm).toEqual({
-      topologyKey: "kubernetes.io/hostname",
-      labelSelector: { matchLabels: labels },
-    });
+    const { affinity, topologySpreadConstraints } = deployment.spec.template.spec;
+    // Without the hash, the pods that a rollout replaces would move the new ones to Spot nodes.
+    const spread = {
+      ...{ maxSkew: 1, whenUnsatisfiable: "ScheduleAnyway", labelSelector: { matchLabels: labels } },
+      matchLabelKeys: ["pod-template-hash"],
+    };
+    expect(topologySpreadConstraints).toEqual([
+      { ...spread, topologyKey: "kubernetes.io/hostname" },
+      { ...spread, topologyKey: "topology.kubernetes.io/zone" },
+    ]);
+    expect(Object.keys(affinity)).toEqual(["nodeAffinity"]);
     expect(budget).toMatchObject({
       kind: "PodDisruptionBudget",
       spec: { maxUnavailable: 1, selector: { matchLabels: labels } },

@@ -13,13 +13,6 @@
                   - {key: karpenter.sh/capacity-type, operator: NotIn, values: [spot]}
                   - {key: kubernetes.azure.com/scalesetpriority, operator: NotIn, values: [spot]}
                   - {key: node.kubernetes.io/lifecycle, operator: NotIn, values: [spot]}
-        podAntiAffinity:
-          preferredDuringSchedulingIgnoredDuringExecution:
-            - weight: 100
-              podAffinityTerm:
-                topologyKey: kubernetes.io/hostname
-                labelSelector:
-                  matchLabels: {app.kubernetes.io/name: {{ include "lastcall.name" . | quote }}, app.kubernetes.io/component: controller}
 {{- end }}
 {{- define "lastcall.agentAffinity" }}
         nodeAffinity:
