@@ -97,7 +97,11 @@ describe("the manifests in deploy", () => {
     const { affinity, topologySpreadConstraints } = deployment.spec.template.spec;
     // Without the hash, the pods that a rollout replaces would move the new ones to Spot nodes.
     const spread = {
-      ...{ maxSkew: 1, whenUnsatisfiable: "ScheduleAnyway", labelSelector: { matchLabels: labels } },
+      ...{
+        maxSkew: 1,
+        whenUnsatisfiable: "ScheduleAnyway",
+        labelSelector: { matchLabels: labels },
+      },
       matchLabelKeys: ["pod-template-hash"],
     };
     expect(topologySpreadConstraints).toEqual([
