@@ -112,6 +112,8 @@ const foundations: readonly Fault[] = [
   {
     ...{ check: "rights", status: "Fail", what: "no ClusterRoleBinding for the controller" },
     says: "the controller may not get nodes",
+    // A token is recognized by its rights: what it may do still is not guarded.
+    also: ["admission"],
     ...removed(`${rbac}/clusterrolebindings/lastcall`),
   },
   {
