@@ -87,6 +87,9 @@ const drain: ObjectField = {
     waiting: counter("Pods terminating within their grace period."),
     blocked: counter("Pods blocked by a budget or an annotation."),
     cut: counter("Pods with a truncated grace period."),
+    activeSeconds: counter(
+      "Seconds in which the drain could act: the timeout does not count the time without a leader or without the API server.",
+    ),
     cleanExit: counter("Pods terminated before their grace period ended."),
     killed: counter("Pods killed at the end of their grace period."),
     leftBehind: counter("Pods still on the node when the drain ended."),

@@ -14,6 +14,7 @@ import {
   type PhaseResult,
   reasonSince,
 } from "../../core/departure/ledger.ts";
+import { activeTime, answeredAt, beatOf, type DrainClock } from "../../core/drain/drain-clock.ts";
 import { type DrainAct, withEarlierOutcomes } from "../../core/drain/drain-progress.ts";
 import { type DrainStep, explainHeld } from "../../core/drain/drain-step.ts";
 import {
@@ -28,7 +29,16 @@ import {
 import { placeholderName } from "../../core/drain/placeholder-plan.ts";
 import type { DrainPlan } from "../../core/drain-plan/drain-plan.ts";
 import type { DrainRule } from "../../core/policy/policy.ts";
-import { earliest, type Instant, later, type Millis, millis, plus } from "../../core/time/time.ts";
+import {
+  earliest,
+  type Instant,
+  later,
+  type Millis,
+  millis,
+  minus,
+  plus,
+  seconds,
+} from "../../core/time/time.ts";
 import { DrainDriver } from "../../drain/drain-driver.ts";
 import { messageOf } from "../../errors.ts";
 import { MachineCheck } from "./machine-check.ts";
@@ -39,6 +49,9 @@ import { type DrainEnd, longestPause, type StepContext, targetOf } from "./step.
  * waits this long for more of them. For a drain of 110 pods this halves the time.
  */
 const batchMs: Millis = millis(20);
+
+/** A beat whose write failed is tried again after this. */
+const leastBeatMs: Millis = seconds(1);
 
 /** How long a drain under a notice waits for the list of budgets. */
 const budgetsTimeoutMs: Millis = millis(500);
@@ -109,6 +122,7 @@ class NodeDrain {
   readonly #startedAtMs: number;
   /** Since when nothing is left to do. */
   #doneAt: Instant | undefined;
+  #active: DrainClock;
 
   constructor(context: StepContext) {
     const { executor, clock, rng, self, terminations, policy } = context;
@@ -118,6 +132,7 @@ class NodeDrain {
     this.#node = targetOf(context);
     this.#rule = drainRuleOf(departure, { rule: policy.drain, now: clock.now() });
     this.#countedBefore = context.memory.counts ?? departure.status.drain;
+    this.#active = { activeMs: this.#activeBefore(), seenMs: this.#startedAtMs };
     this.#volumes = mayHaveHadVolumes(departure, this.#countedBefore) ? "Some" : "None";
     this.#wakeup = new Wakeup(clock);
     this.#driver = new DrainDriver({
@@ -142,7 +157,10 @@ class NodeDrain {
       longestPauseMs: longestPause(departure),
       signal: AbortSignal.any([signal, done.signal]),
     });
-    const stop = followed.onChange(() => this.wake());
+    const stop = followed.onChange(() => {
+      this.#answered();
+      this.wake();
+    });
     const machine = new MachineCheck({
       ...{ departure, node: this.#node, tools: this.#context },
       onLooked: () => this.wake(),
@@ -150,6 +168,7 @@ class NodeDrain {
     });
     try {
       const [budgets] = await Promise.all([this.#budgets(done.signal), followed.synced()]);
+      this.#active = { ...this.#active, seenMs: clock.monotonic() };
       const startedAt = this.#beganAt ?? clock.now();
       machine.trust(followed.pods());
       const isResumed = this.#countedBefore !== undefined;
@@ -247,12 +266,46 @@ class NodeDrain {
     const rule = ruleUntil(deadlineAt, { rule: asked, namedAt });
     const knownAt = noticeKnownAt(since);
     const { beganWith } = this.#context.memory;
-    const view = { livePods, ownPods, budgets, rule, startedAt, beganWith, deadlineAt, knownAt };
+    // Without a deadline of the cloud, only the time in which the drain could act counts.
+    const activeMs = this.#activeMs();
+    const timedFromAt = minus(this.#context.clock.now(), activeMs);
+    const view = {
+      ...{ livePods, ownPods, budgets, rule, beganWith, deadlineAt, knownAt },
+      startedAt: deadlineAt === undefined ? timedFromAt : startedAt,
+    };
     const { step: found, plan } = this.#driver.step(view);
-    const counts = withEarlierOutcomes(found.counts, this.#countedBefore);
-    const step = { ...found, counts };
-    this.#reportAgainAt = this.#report(step, plan);
+    const beatMs = this.#beatMs();
+    const beats = Math.floor(activeMs / beatMs);
+    const isTimed = deadlineAt === undefined && rule.onTimeout !== "Wait";
+    const counted = withEarlierOutcomes(found.counts, this.#countedBefore);
+    const activeSeconds = isTimed && beats > 0 ? Math.floor((beats * beatMs) / 1000) : undefined;
+    const step = { ...found, counts: { ...counted, activeSeconds } };
+    const reportAt = this.#report(step, plan);
+    const beatAt = millis(Math.max((beats + 1) * beatMs - activeMs, leastBeatMs));
+    this.#reportAgainAt = isTimed
+      ? earliest(reportAt, plus(this.#context.clock.now(), beatAt))
+      : reportAt;
     return step;
+  }
+
+  /** The time that an interrupted drain had, which a drain of late pods does not share. */
+  #activeBefore(): Millis {
+    const isLate = this.#context.memory.lateSinceAt !== undefined;
+    return isLate ? millis(0) : seconds(this.#countedBefore?.activeSeconds ?? 0);
+  }
+
+  #activeMs(): Millis {
+    const now = { ms: this.#context.clock.monotonic(), beatMs: this.#beatMs() };
+    return activeTime(this.#active, now);
+  }
+
+  #answered(): void {
+    const now = { ms: this.#context.clock.monotonic(), beatMs: this.#beatMs() };
+    this.#active = answeredAt(this.#active, now);
+  }
+
+  #beatMs(): Millis {
+    return beatOf(this.#rule.timeoutMs);
   }
 
   /** Records the step. Returns when to report again, since the status writer is rate-limited. */
@@ -262,11 +315,12 @@ class NodeDrain {
     statusWriter.recordDemands(runningDrains.enter(departure, plan));
     telemetry.drainStepped(departure, step, plan);
     memory.counts = step.counts;
-    return statusWriter.recordProgress(departure, step);
+    return statusWriter.recordProgress(departure, step, () => this.#answered());
   }
 
   async #carryOut(act: DrainAct, signal: AbortSignal): Promise<void> {
     const answer = await this.#driver.carryOut(act, { dueAt: this.#dueAt(), signal });
+    if (answer !== undefined && answer.kind !== "NoAnswer") this.#answered();
     if (answer?.kind === "Accepted") this.#freeCapacityFor(act.pod);
   }
 

@@ -125,9 +125,13 @@ export class StatusWriter {
 
   /**
    * Writes the progress of a step, at most once a second. If it is too early, returns when to call
-   * again with the newest step.
+   * again with the newest step. `onWritten` is called after a write that succeeded.
    */
-  recordProgress(departure: Departure, step: DrainStep): Instant | undefined {
+  recordProgress(
+    departure: Departure,
+    step: DrainStep,
+    onWritten: () => void,
+  ): Instant | undefined {
     this.#counts = step.counts;
     const held = explainHeld(step.blocked);
     const progress = JSON.stringify([step.counts, held]);
@@ -142,11 +146,13 @@ export class StatusWriter {
     const message = explain(reason, { node: departure.node.name, detail: held });
     // Progress only informs people: a failed write does not stop the drain.
     void this.write(departure, ({ status }) =>
-      status.phase === "Draining" ? { ...status, reason, message } : undefined,
+      status.phase === "Draining" ? { ...status, reason, message } : status,
     )
-      .catch((error: unknown) =>
-        this.#executor.telemetry.log.warn("progress-not-written", { error: messageOf(error) }),
-      )
+      .then(onWritten)
+      .catch((error: unknown) => {
+        this.#progress = undefined;
+        this.#executor.telemetry.log.warn("progress-not-written", { error: messageOf(error) });
+      })
       .finally(() => {
         this.#writing = false;
       });

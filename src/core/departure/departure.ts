@@ -61,6 +61,8 @@ export interface DrainCounts {
   readonly waiting: number;
   readonly blocked: number;
   readonly cut: number;
+  /** The time in which the drain could act, which its timeout counts; see `drain-clock.ts`. */
+  readonly activeSeconds?: number | undefined;
   /** Pods that were gone within their grace period. */
   readonly cleanExit?: number | undefined;
   /** Pods that were killed at the end of their grace period. */

@@ -9,6 +9,7 @@ import {
   earliest,
   type Instant,
   later,
+  type Millis,
   millis,
   minus,
   plus,
@@ -120,9 +121,17 @@ function openTime(turner: Turner, view: TurnView): Instant | undefined {
  */
 function latestAsk(planned: PlannedPod, limit: DrainLimit): Instant | undefined {
   if (limit.kind === "None") return undefined;
-  const needMs = millis(planned.wantedGraceSeconds * 1000 + marginMs);
-  if (limit.kind === "Deadline") return minus(limit.at, needMs);
-  return minus(limit.at, millis(Math.min(needMs, limit.spanMs / 2)));
+  if (limit.kind === "Deadline") return minus(limit.at, neededBy(planned));
+  return minus(limit.at, leastTime(planned, limit.spanMs));
+}
+
+function neededBy({ wantedGraceSeconds }: PlannedPod): Millis {
+  return millis(wantedGraceSeconds * 1000 + marginMs);
+}
+
+/** How long before the end of a timeout of `spanMs` a pod is asked at the latest. */
+export function leastTime(planned: PlannedPod, spanMs: number): Millis {
+  return millis(Math.min(neededBy(planned), spanMs / 2));
 }
 
 /** When a pod whose eviction is refused is deleted. */
