@@ -17,7 +17,12 @@ import type { ClusterEvent, Telemetry } from "../contracts/telemetry.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { OwnerFacts, PodIdentity } from "../core/cluster/pod.ts";
 import type { DepartureMove, NewDeparture } from "../core/departure/decision.ts";
-import { type Departure, type DepartureStatus, isLive } from "../core/departure/departure.ts";
+import {
+  type Departure,
+  type DepartureStatus,
+  hasFinalizer,
+  isLive,
+} from "../core/departure/departure.ts";
 import type { ForceReason } from "../core/departure/drain-reason.ts";
 import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
 import type { NewPlaceholder } from "../core/drain/placeholder-plan.ts";
@@ -167,6 +172,29 @@ export class Executor {
     const found = await this.#ports.store.read(departure.name);
     if (found.kind !== "Done" || found.departure.uid !== departure.uid) return false;
     return isLive(found.departure) && found.departure.deletionAt === undefined;
+  }
+
+  /**
+   * Keeps the Departure from vanishing while it is under way. Returns it as written; undefined if
+   * it is gone, or being deleted, when no finalizer can be added.
+   */
+  async guard(departure: Departure): Promise<Departure | undefined> {
+    let guarded: Departure | undefined = departure;
+    const end = await this.#writeSpec(departure, async (current) => {
+      guarded = current.deletionAt === undefined ? current : undefined;
+      if (guarded === undefined || hasFinalizer(current)) return { kind: "Done", departure };
+      const result = await this.#ports.store.finalize(current, "Add");
+      if (result.kind === "Done") guarded = result.departure;
+      return result;
+    });
+    return end === "Done" ? guarded : undefined;
+  }
+
+  /** Lets go of a departure that has ended: a deleted one then vanishes. */
+  async removeFinalizer(departure: Departure): Promise<void> {
+    this.#assertLeading();
+    assert(departure.status.phase === "Ended", "only an ended departure has nothing to undo");
+    await this.#ports.store.finalize(departure, "Remove");
   }
 
   /** Deletes a Departure that ended long ago. */

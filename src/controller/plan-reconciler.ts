@@ -273,6 +273,8 @@ export class PlanReconciler {
       case "ClearOrphan":
         if (activeDepartures.isUndoingOn(decision.node.name)) return;
         return executor.clearOrphan(decision.node, decision.departure);
+      case "Finalize":
+        return executor.removeFinalizer(decision.departure);
       case "Forget":
         return executor.forget(decision.departure);
       case "Leave":

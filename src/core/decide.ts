@@ -10,6 +10,7 @@ import {
 import {
   type Departure,
   freeName,
+  hasFinalizer,
   isLive,
   isNoticed,
   isPressing,
@@ -100,6 +101,9 @@ function indexOf(plan: FleetPlan): Pick<Pass, "planned" | "left" | "waves"> {
 function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
   const { phase } = departure.status;
   if (phase === "Ended") {
+    if (hasFinalizer(departure)) {
+      return [{ kind: "Finalize", departure, ...because("Released", departure) }];
+    }
     const old = isForgettable(departure, pass.former.get(departure.node.uid) ?? [], pass.now);
     return old ? [{ kind: "Forget", departure, ...because("Released", departure) }] : [];
   }

@@ -20,7 +20,7 @@ import type {
 import type { ClusterEvent, EventSink, EventTarget } from "../contracts/telemetry.ts";
 import { holdAnnotation } from "../core/cluster/node.ts";
 import type { DepartureMove, NewDeparture } from "../core/departure/decision.ts";
-import type { Departure } from "../core/departure/departure.ts";
+import { type Departure, departureFinalizer } from "../core/departure/departure.ts";
 import { fieldsOf, instantOf } from "../core/json/json-field.ts";
 import type { NoticeUpdate } from "../core/notice/notice.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
@@ -56,8 +56,12 @@ export class KubeDepartureStore implements DepartureStore {
   }
 
   async create(departure: NewDeparture): Promise<StoreResult> {
-    const body = departureObject(departure);
-    const urgency = departure.noticedAt === undefined ? "Later" : "First";
+    const made = departureObject(departure);
+    const isNotice = departure.noticedAt !== undefined;
+    // It is acted on at once. A planned one has nothing to undo before it starts.
+    const metadata = { ...made.metadata, finalizers: [departureFinalizer] };
+    const body = isNotice ? { ...made, metadata } : made;
+    const urgency = isNotice ? "First" : "Later";
     return this.#send({ method: "POST", path: departuresPath, urgency, body });
   }
 
@@ -105,6 +109,13 @@ export class KubeDepartureStore implements DepartureStore {
       return { metadata: departureFence(departure), status: written };
     };
     return this.#send({ ...patchOf(path), bodyAtTurn, urgency: "Later", hurry });
+  }
+
+  async finalize(departure: Departure, change: "Add" | "Remove"): Promise<StoreResult> {
+    const others = (departure.finalizers ?? []).filter((one) => one !== departureFinalizer);
+    const finalizers = change === "Add" ? [...others, departureFinalizer] : others;
+    const body = { metadata: { ...departureFence(departure), finalizers } };
+    return this.#send({ ...patchOf(departurePath(departure.name), body), urgency: "Later" });
   }
 
   async remove(departure: Departure): Promise<StoreResult> {

@@ -112,7 +112,7 @@ export function workload(world: ModelWorld, name: string, shape: WorkloadShape):
 }
 
 /** A person's request: the node is to leave now, under the policy `spot`. */
-export function depart(world: ModelWorld, node: string): void {
+export function depart(world: ModelWorld, node: string, more: object = {}): void {
   const found = world.get(`/api/v1/nodes/${node}`);
   const uid = found?.metadata?.uid ?? "";
   const spec = found?.spec as { providerID?: string } | undefined;
@@ -124,6 +124,7 @@ export function depart(world: ModelWorld, node: string): void {
       node: { name: node, uid, providerID: spec?.providerID },
       cause: "Manual",
       policy: "spot",
+      ...more,
     },
   });
 }

@@ -35,6 +35,7 @@ describe("a departure", () => {
     ["read", (store) => store.read(departure.name)],
     ["recorded", (store) => store.record(departure, { status: () => departure.status })],
     ["removed", (store) => store.remove(departure)],
+    ["given its finalizer", (store) => store.finalize(departure, "Add")],
   ];
   const answering = (body: unknown) =>
     new KubeDepartureStore(new ScriptedApi(() => ({ status: 404, body })));
@@ -49,6 +50,30 @@ describe("a departure", () => {
       code: "API_ANSWER_INVALID",
       retryable: true,
     });
+  });
+});
+
+describe("the finalizer of a departure", () => {
+  const departure = { ...aDeparture(aNode("n1")), finalizers: ["example.com/audit"] };
+  const kept = { ...departure, finalizers: ["example.com/audit", "lastcall.dev/departure"] };
+
+  it.each([
+    ["is added", departure, "Add", ["example.com/audit", "lastcall.dev/departure"]],
+    ["is added once", kept, "Add", ["example.com/audit", "lastcall.dev/departure"]],
+    ["is removed", kept, "Remove", ["example.com/audit"]],
+  ] as const)("%s, and others stay", async (_, one, change, finalizers) => {
+    const { uid, resourceVersion } = departure;
+    expect(await sentBy((store) => store.finalize(one, change))).toMatchObject({
+      method: "PATCH",
+      body: { metadata: { uid, resourceVersion, finalizers } },
+    });
+  });
+
+  it("comes with the Departure of a notice, and not with a planned one", async () => {
+    const noticed = await sentBy((store) => store.create({ ...order, noticedAt }));
+    expect(noticed.body).toMatchObject({ metadata: { finalizers: ["lastcall.dev/departure"] } });
+    const planned = await sentBy((store) => store.create({ ...order, cause: "Planned" }));
+    expect(planned.body).not.toHaveProperty("metadata.finalizers");
   });
 });
 

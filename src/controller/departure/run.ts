@@ -254,7 +254,8 @@ export class DepartureRun {
     if (!isCloudsToTake(this.#context)) return false;
     const { machine, reason } = this.#departure.status;
     const isReleasedByUs = machine !== undefined && reason !== "ReleaseFailed";
-    return found.event !== "Withdrawn" || !isReleasedByUs;
+    const isUndone = found.event === "Withdrawn" || found.event === "Cancelled";
+    return !isUndone || !isReleasedByUs;
   }
 
   async #advance(result: PhaseResult): Promise<boolean> {

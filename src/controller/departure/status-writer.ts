@@ -4,6 +4,7 @@ import {
   type Departure,
   type DepartureStatus,
   type DrainCounts,
+  hasFinalizer,
   mayHoldBudgets,
 } from "../../core/departure/departure.ts";
 import type { BudgetDemand } from "../../core/departure/drain-reason.ts";
@@ -164,10 +165,10 @@ export class StatusWriter {
     change: Change,
     hurry: AbortSignal,
   ): Promise<Departure | undefined> {
-    const { resourceVersion, status } = this.#written ?? departure;
+    const { resourceVersion, status, finalizers } = await this.#guarded(departure);
     let waiting: readonly PhaseChange[] = [];
     const after = await this.#executor.record(
-      { ...departure, resourceVersion, status },
+      { ...departure, resourceVersion, status, finalizers },
       (fresh) => {
         waiting = this.#unwritten;
         const caughtUp = waiting.reduce(withChange, fresh);
@@ -183,6 +184,16 @@ export class StatusWriter {
     this.#written = after;
     this.#unwritten = this.#unwritten.slice(waiting.length);
     return after;
+  }
+
+  /**
+   * The departure with its finalizer, which comes before the first status: what is done from then
+   * on is undone even if somebody deletes the Departure.
+   */
+  async #guarded(departure: Departure): Promise<Departure> {
+    const newest = this.#written ?? departure;
+    if (hasFinalizer(newest)) return newest;
+    return (await this.#executor.guard(newest)) ?? newest;
   }
 }
 

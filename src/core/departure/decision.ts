@@ -109,6 +109,8 @@ export type Decision = Reasoned &
     | { readonly kind: "Continue"; readonly departure: Departure }
     /** The node carries our marks without a live departure. */
     | { readonly kind: "ClearOrphan"; readonly node: NodeFacts; readonly departure: string }
+    /** The departure has ended: nothing is left to undo. */
+    | { readonly kind: "Finalize"; readonly departure: Departure }
     | { readonly kind: "Forget"; readonly departure: Departure }
     | { readonly kind: "Leave"; readonly node: NodeFacts }
   );

@@ -95,6 +95,16 @@ export interface TimelineEntry {
   readonly result: string;
 }
 
+/**
+ * Keeps a departure that is under way from vanishing when somebody deletes it: what it has done is
+ * undone first, by whichever replica leads then.
+ */
+export const departureFinalizer = "lastcall.dev/departure";
+
+export function hasFinalizer({ finalizers = [] }: Pick<Departure, "finalizers">): boolean {
+  return finalizers.includes(departureFinalizer);
+}
+
 /** The departure of one node. Its status records what happened. */
 export interface Departure {
   readonly name: string;
@@ -102,6 +112,8 @@ export interface Departure {
   /** Part of every write, so that a replica that lost the lead cannot write stale state. */
   readonly resourceVersion: string;
   readonly deletionAt?: Instant | undefined;
+  /** Those of `metadata`: `departureFinalizer` keeps a deleted one until it is undone. */
+  readonly finalizers?: readonly string[] | undefined;
   readonly createdAt?: Instant | undefined;
   readonly node: NodeIdentity;
   readonly cause: Cause;

@@ -89,6 +89,7 @@ const table: Readonly<Record<Phase, Readonly<Partial<Record<PhaseEvent, Phase>>>
     Released: "Ended",
     GaveUp: "RollingBack",
     // Only while waiting for the cloud: a released machine does not come back.
+    Cancelled: "RollingBack",
     Withdrawn: "RollingBack",
     NodeGone: "Ended",
     // The group was faster: the new machine has taken over the old Node object with its cordon.

@@ -18,6 +18,7 @@ import {
   instantOf,
   isFields,
   listOf,
+  textListOf,
   textOf,
 } from "../../core/json/json-field.ts";
 import type { Cause } from "../../core/policy/action.ts";
@@ -47,6 +48,7 @@ export function readDeparture(object: KubeObject): ReadDeparture {
     resourceVersion: textOf(meta.resourceVersion) ?? "",
     createdAt: instantOf(meta.creationTimestamp),
     deletionAt: instantOf(meta.deletionTimestamp),
+    finalizers: textListOf(meta.finalizers),
     node: identityOf(fieldsOf(spec.node)),
     cause: (textOf(spec.cause) ?? "Manual") as Cause,
     departAt: instantOf(spec.departAt),

@@ -109,11 +109,10 @@ describe("the phases of a departure", () => {
     }
   });
 
-  it("ignore a cancellation once the machine is being released", () => {
-    expect(phaseAfter("Releasing", "Cancelled")).toBeUndefined();
-  });
-
-  it("roll back on a withdrawn notice while waiting for the cloud to take the machine", () => {
-    expect(phaseAfter("Releasing", "Withdrawn")).toBe("RollingBack");
-  });
+  it.each(["Withdrawn", "Cancelled"] as const)(
+    "roll back when %s while waiting for the cloud to take the machine",
+    (event) => {
+      expect(phaseAfter("Releasing", event)).toBe("RollingBack");
+    },
+  );
 });
