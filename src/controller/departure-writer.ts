@@ -1,0 +1,221 @@
+import type { ClusterPorts, StoreResult } from "../contracts/cluster.ts";
+import type { ClusterEvent, Telemetry } from "../contracts/telemetry.ts";
+import type { DepartureMove, NewDeparture } from "../core/departure/decision.ts";
+import {
+  type Departure,
+  type DepartureStatus,
+  hasFinalizer,
+  isLive,
+} from "../core/departure/departure.ts";
+import { isOvertaken } from "../core/notice/interruption.ts";
+import { isUndoing, type NoticeUpdate, noticeUpdate, updateFrom } from "../core/notice/notice.ts";
+import type { Instant } from "../core/time/time.ts";
+import { assert, LastcallError } from "../errors.ts";
+
+export interface ExecutorOptions {
+  readonly ports: ClusterPorts;
+  readonly telemetry: Telemetry;
+  /** False as soon as another replica might lead. */
+  readonly mayAct: () => boolean;
+}
+
+/**
+ * Writes Departures. Each write first checks that we still lead, and is fenced by resourceVersion.
+ */
+export class DepartureWriter {
+  protected readonly ports: ClusterPorts;
+  readonly #mayAct: () => boolean;
+  readonly telemetry: Telemetry;
+
+  constructor(options: ExecutorOptions) {
+    this.ports = options.ports;
+    this.telemetry = options.telemetry;
+    this.#mayAct = options.mayAct;
+  }
+
+  /** Creates a Departure. Does nothing if it exists. */
+  async schedule(departure: NewDeparture): Promise<void> {
+    this.assertLeading();
+    const result = await this.ports.store.create(departure);
+    if (result.kind !== "Done") return;
+    const { name, namesTaken = [] } = departure;
+    if (namesTaken.length > 0) {
+      const taken = namesTaken.join(" ");
+      this.telemetry.log.warn("departure-name-taken", {
+        node: departure.node.name,
+        taken,
+        instead: name,
+      });
+    }
+    this.telemetry.log.info("departure-scheduled", {
+      node: departure.node.name,
+      message: departure.message,
+    });
+    this.emit({
+      type: departure.reason === "DeadlineBeatsWindow" ? "Warning" : "Normal",
+      reason: departure.reason === "DeadlineBeatsWindow" ? departure.reason : "DepartureScheduled",
+      message: departure.message,
+      about: { kind: "Node", name: departure.node.name, uid: departure.node.uid },
+    });
+  }
+
+  async move(departure: Departure, to: DepartureMove): Promise<void> {
+    this.assertLeading();
+    await this.ports.store.move(departure, to);
+  }
+
+  /** Applies a notice to a departure: its cause, and an earlier deadline. */
+  async notice(departure: Departure, update: NoticeUpdate): Promise<void> {
+    await this.#writeSpec(departure, (current) => {
+      // The notice would be lost with the withdrawal: its reporter retries.
+      if (current !== departure && isUndoing(current)) return undefined;
+      const news = current === departure ? update : noticeUpdate(current, update);
+      return news && this.ports.store.notice(current, news);
+    });
+  }
+
+  /** Withdraws the notice of a departure, unless another notice has changed it since. */
+  async withdraw(departure: Departure, at: Instant): Promise<void> {
+    const { source, deadlineAt } = departure;
+    await this.#writeSpec(departure, (current) => {
+      const isSame = current.source === source && current.deadlineAt === deadlineAt;
+      const isStanding = current === departure || (isSame && !isUndoing(current));
+      return isStanding ? this.ports.store.withdraw(current, at) : undefined;
+    });
+  }
+
+  /** Clears the planned instant of a departure that is under way by a notice. */
+  async dropInstant(departure: Departure): Promise<void> {
+    await this.#writeSpec(departure, (current) =>
+      current === departure || isOvertaken(current)
+        ? this.ports.store.dropInstant(current)
+        : undefined,
+    );
+  }
+
+  /**
+   * Writes, and on a conflict reads the departure again and retries, unless `write` finds nothing
+   * left to write. `Ended`: nothing was written, because the departure has ended.
+   */
+  async #writeSpec(
+    departure: Departure,
+    write: (current: Departure) => Promise<StoreResult> | undefined,
+  ): Promise<"Done" | "Ended"> {
+    let current = departure;
+    for (;;) {
+      this.assertLeading();
+      const result = await write(current);
+      if (result?.kind === "Gone") return "Ended";
+      if (result?.kind !== "Conflict") return "Done";
+      const fresh = await this.ports.store.read(current.name);
+      if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return "Ended";
+      if (!isLive(fresh.departure)) return "Ended";
+      current = fresh.departure;
+    }
+  }
+
+  /**
+   * Hands a notice over to the departure that owns the node. `Orphan`: no such departure exists,
+   * and the mark is left over. Throws a retryable `CONFLICT` while that departure is being
+   * withdrawn, because the notice would be withdrawn with it.
+   */
+  async handOver(notice: Departure, owner: string): Promise<"Done" | "Orphan"> {
+    this.assertLeading();
+    const found = await this.ports.store.read(owner);
+    if (found.kind !== "Done" || !isLive(found.departure)) return "Orphan";
+    if (found.departure.node.uid !== notice.node.uid) return "Orphan";
+    const told = updateFrom(notice);
+    const end = await this.#writeSpec(found.departure, (current) => {
+      if (isUndoing(current)) {
+        const problem = `the Departure ${owner} is being withdrawn, retrying once it has ended`;
+        throw new LastcallError("CONFLICT", `Cannot hand over the notice: ${problem}`);
+      }
+      const update = told && noticeUpdate(current, told);
+      return update && this.ports.store.notice(current, update);
+    });
+    return end === "Ended" ? "Orphan" : "Done";
+  }
+
+  /** Whether a departure still exists and has not ended, by a read of the API server. */
+  async isLive(departure: Departure): Promise<boolean> {
+    const found = await this.ports.store.read(departure.name);
+    if (found.kind !== "Done" || found.departure.uid !== departure.uid) return false;
+    return isLive(found.departure) && found.departure.deletionAt === undefined;
+  }
+
+  /**
+   * Keeps the Departure from vanishing while it is under way. Returns it as written; undefined if
+   * it is gone, or being deleted, when no finalizer can be added.
+   */
+  async guard(departure: Departure): Promise<Departure | undefined> {
+    let guarded: Departure | undefined = departure;
+    const end = await this.#writeSpec(departure, async (current) => {
+      guarded = current.deletionAt === undefined ? current : undefined;
+      if (guarded === undefined || hasFinalizer(current)) return { kind: "Done", departure };
+      const result = await this.ports.store.finalize(current, "Add");
+      if (result.kind === "Done") guarded = result.departure;
+      return result;
+    });
+    return end === "Done" ? guarded : undefined;
+  }
+
+  /** A departure that has ended has nothing left to undo: a deleted one then vanishes. */
+  async removeFinalizer(departure: Departure): Promise<void> {
+    this.assertLeading();
+    assert(departure.status.phase === "Ended", "only an ended departure has nothing to undo");
+    await this.ports.store.finalize(departure, "Remove");
+  }
+
+  /** Deletes a Departure that ended long ago. */
+  async forget(departure: Departure): Promise<void> {
+    this.assertLeading();
+    assert(departure.status.phase === "Ended", "only an ended departure is forgotten");
+    await this.ports.store.remove(departure);
+  }
+
+  /**
+   * Writes the status. `change` is evaluated at once, again when the request is sent (which may be
+   * later in a burst), and after a conflict on the departure as read then. It returns undefined if
+   * there is nothing to write. The result is undefined if the Departure is gone.
+   */
+  async record(
+    departure: Departure,
+    change: (fresh: Departure) => DepartureStatus | undefined,
+    hurry?: AbortSignal,
+  ): Promise<Departure | undefined> {
+    let current = departure;
+    for (;;) {
+      this.assertLeading();
+      const fresh = current;
+      if (change(fresh) === undefined) return fresh;
+      const status = this.fenced(() => change(fresh) ?? fresh.status);
+      const result = await this.ports.store.record(fresh, { status, hurry });
+      if (result.kind === "Done") return result.departure;
+      if (result.kind === "Gone") return undefined;
+      const read = await this.ports.store.read(current.name);
+      if (read.kind !== "Done" || read.departure.uid !== departure.uid) return undefined;
+      current = read.departure;
+    }
+  }
+
+  /** Checks again that we lead when a queued request is sent, which may be much later. */
+  protected fenced<T>(atTurn: () => T): () => T {
+    return () => {
+      this.assertLeading();
+      return atTurn();
+    };
+  }
+
+  emit(event: ClusterEvent): void {
+    this.telemetry.events.emit(event);
+  }
+
+  protected assertLeading(): void {
+    if (!this.#mayAct()) {
+      throw new LastcallError(
+        "LEASE_LOST",
+        "Cannot act: the lease may have been lost, only the leader acts",
+      );
+    }
+  }
+}
