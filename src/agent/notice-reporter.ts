@@ -13,6 +13,7 @@ import {
 } from "../core/departure/departure.ts";
 import { type Fields, fieldsOf, numberOf, textMapOf, textOf } from "../core/json/json-field.ts";
 import {
+  isNoticeOver,
   type MachineNotice,
   type NoticeUpdate,
   noticeUpdate,
@@ -365,7 +366,7 @@ function isClosedBy(
 /** A deadline counted from the reading is always later for an agent that has just started. */
 function isGivenUpFor(notice: MachineNotice, departure: DepartureView): boolean {
   const isLater = notice.isReckoned !== true && comesAfter(notice, departure);
-  return departure.status.reason === "NoticeWithdrawn" && isLater;
+  return isNoticeOver(departure.status) && isLater;
 }
 
 function isMistaken({ status }: DepartureView): boolean {

@@ -77,6 +77,7 @@ export const reasonWords: Readonly<Record<Reason, Readonly<Record<"en" | "ja", s
   WrongMachine: { en: "Not the intended machine", ja: "対象のマシンではない" },
   CancelledByPerson: { en: "Cancelled by a user", ja: "利用者が取り消し" },
   NoticeWithdrawn: { en: "The cloud withdrew its notice", ja: "通知は撤回" },
+  NoticeOutlived: { en: "Its machine outlived the notice", ja: "通知後もマシンは稼働" },
   NoticeIgnored: { en: "The policy ignores the notice", ja: "ポリシーが通知を無視" },
   PlanChanged: { en: "No longer planned", ja: "計画から外れた" },
   RequestRefused: { en: "Request kept failing", ja: "要求が失敗し続けた" },

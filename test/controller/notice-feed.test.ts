@@ -122,7 +122,7 @@ describe("a notice from a feed", () => {
       expect(world.marksOf("n1")).toContain("unschedulable");
       await world.pass(minutes(2));
       expect(world.marksOf("n1")).toEqual([]);
-      expect(world.departureOf("n1")?.status).toMatchObject({ reason: "NoticeWithdrawn" });
+      expect(world.departureOf("n1")?.status).toMatchObject({ reason: "NoticeOutlived" });
       await stop();
     },
   );

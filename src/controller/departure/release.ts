@@ -4,10 +4,15 @@ import type { NodeFacts } from "../../core/cluster/node.ts";
 import { type Departure, isNoticed } from "../../core/departure/departure.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
 import { bindingMs } from "../../core/drain/drain-time.ts";
-import { awaitedUntil, givenUpAt, releaseTriedUntil } from "../../core/notice/interruption.ts";
+import {
+  awaitedUntil,
+  givenUpAt,
+  releaseTriedUntil,
+  stillRuns,
+} from "../../core/notice/interruption.ts";
 import type { Policy, ReleaseMode } from "../../core/policy/policy.ts";
 import { releaseModeOf } from "../../core/policy/release-answer.ts";
-import { formatDuration, millis } from "../../core/time/time.ts";
+import { formatDuration, later, millis, plus, seconds } from "../../core/time/time.ts";
 import { isCloudFault, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { LastLook } from "./machine-check.ts";
 import { isCloudsToTake, type Step, type StepContext } from "./step.ts";
@@ -252,14 +257,19 @@ async function untilTaken(context: StepContext, signal: AbortSignal): Promise<Ph
     const byCloud = isNoticed(departure);
     const untilAt = byCloud ? givenUpAt(departure) : awaitedUntil(departure, policy);
     if (untilAt === undefined) return never(signal);
-    if (untilAt <= clock.now()) {
-      return byCloud
-        ? { event: "GaveUp", reason: "NoticeWithdrawn" }
-        : { event: "GaveUp", reason: "MachineNotTaken", detail: notTaken(policy) };
+    const isOver = untilAt <= clock.now();
+    if (isOver && !byCloud) {
+      return { event: "GaveUp", reason: "MachineNotTaken", detail: notTaken(policy) };
     }
-    await clock.sleepUntil(untilAt, signal);
+    if (isOver && stillRuns(departure, context.node())) {
+      return { event: "GaveUp", reason: "NoticeOutlived" };
+    }
+    await clock.sleepUntil(later(untilAt, plus(clock.now(), runsAgainMs)), signal);
   }
 }
+
+/** How often a node is checked that is silent after its notice: it may have been restarted. */
+const runsAgainMs = seconds(20);
 
 function notTaken({ instance, name }: Policy): string {
   const waited = formatDuration(instance.awaitMachineMs);

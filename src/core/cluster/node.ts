@@ -151,10 +151,17 @@ export interface NodeFacts extends NodeIdentity {
   /** The message of the Ready condition; the kubelet writes "node is shutting down" there. */
   readonly readyMessage?: string | undefined;
   /**
+   * The Ready condition is Unknown or missing: nothing is known from the kubelet, neither that the
+   * machine runs nor that it does not. Absent: the kubelet reports.
+   */
+  readonly isUnreachable?: boolean | undefined;
+  /**
    * Conditions by which a platform announces that it takes the machine, while they are True or
    * Unknown; absent if there are none.
    */
   readonly noticeConditions?: readonly NodeCondition[] | undefined;
+  /** The types of such conditions that are False; absent if there are none. */
+  readonly clearedConditions?: readonly string[] | undefined;
   /**
    * Who set the annotation that holds the node; absent if there is none, or if it is not recorded.
    */

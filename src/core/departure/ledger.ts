@@ -254,6 +254,7 @@ function undoingOf(status: DepartureStatus): Undoing {
   switch (status.reason) {
     case "CancelledByPerson":
     case "NoticeWithdrawn":
+    case "NoticeOutlived":
       return "Cancelled";
     case "MachineReplaced":
     case "MachineRebooted":

@@ -22,7 +22,7 @@ import { defaultPolicy, type NoticeReaction, type Policy, selectPolicy } from ".
 import { explain, type Reason } from "../reason/reason.ts";
 import { earlier, hours, type Instant, type Millis, plus } from "../time/time.ts";
 import { isMarkGone } from "./node-notice.ts";
-import { outlivedAt } from "./notice.ts";
+import { isNoticeOver, maintenanceWindowMs, outlivedAt } from "./notice.ts";
 
 export interface Interruption {
   readonly event: PhaseEvent;
@@ -75,7 +75,7 @@ export function replacement(found: Exclude<IdentityMatch, "Same">, node: NodeFac
 function isToBeginAnew({ cause, noticedAt, status }: Departure): boolean {
   if (noticedAt === undefined) return false;
   if (isVoluntary(cause)) return true;
-  const isUndone = status.phase === "RollingBack" && status.reason !== "NoticeWithdrawn";
+  const isUndone = status.phase === "RollingBack" && !isNoticeOver(status);
   return isUndone && !mayBeIgnored(cause);
 }
 
@@ -163,8 +163,13 @@ export function markOf(departure: Departure): NodeMark {
   return { departure: name, cause, dueAt: deadlineAt, message };
 }
 
-/** How long a recommendation counts: it has no end, and the machine may run for weeks. */
-const recommendedMs = hours(1);
+/** How long a notice without a deadline counts. */
+const endlessMs: Partial<Record<Cause, Millis>> = {
+  ScheduledMaintenance: maintenanceWindowMs,
+  // As long as a group waits at a hook, with heartbeats.
+  LifecycleHook: hours(48),
+};
+const otherEndlessMs = hours(1);
 
 /**
  * The policy of a departure: the one it names, otherwise the one that selects its node, otherwise
@@ -241,14 +246,23 @@ function drainedFor({ status }: Departure, spanMs: Millis): Instant | undefined 
 }
 
 /**
- * When to stop waiting for the cloud to take a machine and uncordon its node. Undefined: without
- * limit, as with a lifecycle hook.
+ * When to stop waiting for the cloud to take a machine and uncordon its node, if the machine still
+ * runs then (`stillRuns`). Undefined: without limit.
  */
 export function givenUpAt(departure: Departure): Instant | undefined {
   const { cause, noticedAt, status } = departure;
   const deadlineAt = cloudDeadline(departure);
   if (deadlineAt !== undefined) return outlivedAt({ cause, deadlineAt });
-  if (cause !== "RebalanceRecommendation" || noticedAt === undefined) return undefined;
+  // A person's own deadline limits the drain, and their request stands after the notice.
+  if (noticedAt === undefined || isVoluntary(cause)) return undefined;
   // It may have waited longer than that before it started.
-  return plus(status.startedAt ?? noticedAt, recommendedMs);
+  return plus(status.startedAt ?? noticedAt, endlessMs[cause] ?? otherEndlessMs);
+}
+
+/**
+ * Whether a node shows that its machine has outlived a notice. A kubelet that is silent shows
+ * nothing: a machine that its cloud has stopped may keep its Node object for ever.
+ */
+export function stillRuns(departure: Departure, node: NodeFacts | undefined): boolean {
+  return node?.ready === true && compareIdentity(departure.node, node) === "Same";
 }

@@ -121,26 +121,45 @@ export function callsOfMarks(
     // Evaluated again when the other departure has ended.
     if (former.some(isUndoing)) return [];
     const hasHadIt = former.some(
-      (one) => !isLive(one) && one.source === source && one.node.bootID === node.bootID,
+      (one) => isOver(one) && one.source === source && one.node.bootID === node.bootID,
     );
     const call = hasHadIt ? undefined : callOf(node, { notice, former, departureNamed });
     return call === undefined ? [] : [call];
   });
 }
 
+/** Whether a departure has dealt with its mark. A mark that had gone is another event. */
+function isOver(departure: Departure): boolean {
+  return !isLive(departure) && departure.status.reason !== "NoticeWithdrawn";
+}
+
 /**
  * Whether the mark that a departure was created from is gone, or only a weaker one remains, such as
- * advice. A node that reports a fault withdraws nothing.
+ * advice. Only the condition itself shows it: silence proves nothing, since a machine that is off
+ * is silent as well, and a node that reports a fault withdraws nothing.
  */
 export function isMarkGone(departure: Departure, node: NodeFacts): boolean {
   const { source = "", noticedAt, cause } = departure;
   if (!isNodeMark(source) || noticedAt === undefined) return false;
+  if (!reports(node, source)) return false;
   const isUnclear = node.noticeConditions?.some(
     ({ isUnknown, message }) => isUnknown === true || readAksMessage(message).kind === "Fault",
   );
   if (isUnclear === true) return false;
   const standing = noticeOfNode(node, noticedAt);
   return standing === undefined || isGraver(cause, standing.cause);
+}
+
+/**
+ * Whether the condition of a source is True or False now. The node lifecycle controller sets Ready
+ * to Unknown when the kubelet is silent for 50 seconds, and no other condition that is read here.
+ * Source: kubernetes `pkg/controller/nodelifecycle/node_lifecycle_controller.go`, tryUpdateNodeHealth.
+ */
+function reports(node: NodeFacts, source: string): boolean {
+  const [, type = ""] = source.split("/");
+  if (type === "Ready") return node.isUnreachable !== true;
+  if (node.clearedConditions?.includes(type) === true) return true;
+  return node.noticeConditions?.some((one) => one.type === type && one.isUnknown !== true) === true;
 }
 
 /** The parsed message of an AKS condition. */

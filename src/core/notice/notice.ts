@@ -1,5 +1,6 @@
 import {
   type Departure,
+  type DepartureStatus,
   isGraver,
   isLive,
   isVoluntary,
@@ -99,6 +100,11 @@ export function outlivedAt({
 }): Instant | undefined {
   if (deadlineAt === undefined) return undefined;
   return plus(deadlineAt, cause === "ScheduledMaintenance" ? maintenanceWindowMs : unfulfilledMs);
+}
+
+/** Whether a departure was given up because its notice was withdrawn or outlived. */
+export function isNoticeOver({ reason }: Pick<DepartureStatus, "reason">): boolean {
+  return reason === "NoticeWithdrawn" || reason === "NoticeOutlived";
 }
 
 /** How long before the due time of a cancelled notice its cancellation is recorded. */

@@ -73,6 +73,7 @@ export const reasons = [
   "WrongMachine",
   "CancelledByPerson",
   "NoticeWithdrawn",
+  "NoticeOutlived",
   "NoticeIgnored",
   "PlanChanged",
   "RequestRefused",
@@ -187,6 +188,7 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
     `was skipped, because its machine is not the one that the departure was created for${after(f)}`,
   CancelledByPerson: (f) => `stays, because its departure was cancelled${after(f)}`,
   NoticeWithdrawn: () => "stays, because the cloud withdrew its notice",
+  NoticeOutlived: () => "stays, because its machine still runs after its notice",
   NoticeIgnored: (f) => `stays, because policy ${f.policy ?? "?"} ignores such notices`,
   PlanChanged: (f) => `is no longer planned${after(f)}`,
   RequestRefused: (f) =>

@@ -129,7 +129,9 @@ export function translateNode(node: KubeObject): NodeFacts {
     unschedulable: spec.unschedulable === true,
     ready: ready.status === "True",
     readyMessage: textOf(ready.message),
+    isUnreachable: (ready.status !== "True" && ready.status !== "False") || undefined,
     noticeConditions: noticeConditionsOf(status.conditions),
+    clearedConditions: clearedConditionsOf(status.conditions),
     holdWriter: writerOf(holdMarkIn(annotations), meta.managedFields),
     allocatable: status.allocatable === undefined ? undefined : amountsOf(status.allocatable),
     createdAt: instantOf(meta.creationTimestamp),
@@ -142,7 +144,7 @@ export function translateNode(node: KubeObject): NodeFacts {
  * their problem detector reports each as "Node condition RebootScheduled is now: True"
  * (node-problem-detector, pkg/util/helpers.go; Azure/AKS#2062).
  */
-const noticeTypes: ReadonlySet<unknown> = new Set([
+const noticeTypes: ReadonlySet<string> = new Set([
   "PreemptionScheduled",
   "PreemptScheduled",
   "RebootScheduled",
@@ -156,12 +158,24 @@ const noticeTypes: ReadonlySet<unknown> = new Set([
 function noticeConditionsOf(conditions: unknown): readonly NodeCondition[] | undefined {
   const standing = listOf(conditions).flatMap((condition) => {
     const { type, status, reason, message } = fieldsOf(condition);
-    if (!noticeTypes.has(type) || (status !== "True" && status !== "Unknown")) return [];
+    if (!isNoticeType(type) || (status !== "True" && status !== "Unknown")) return [];
     const isUnknown = status === "Unknown" ? { isUnknown: true } : {};
     const said = { reason: textOf(reason) ?? "", message: textOf(message) ?? "" };
-    return [{ type: String(type), ...said, ...isUnknown }];
+    return [{ type, ...said, ...isUnknown }];
   });
   return standing.length === 0 ? undefined : standing;
+}
+
+function clearedConditionsOf(conditions: unknown): readonly string[] | undefined {
+  const cleared = listOf(conditions).flatMap((condition) => {
+    const { type, status } = fieldsOf(condition);
+    return isNoticeType(type) && status === "False" ? [type] : [];
+  });
+  return cleared.length === 0 ? undefined : cleared;
+}
+
+function isNoticeType(type: unknown): type is string {
+  return typeof type === "string" && noticeTypes.has(type);
 }
 
 /** The last writer of the managers that own the annotation. */

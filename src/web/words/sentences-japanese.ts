@@ -78,6 +78,7 @@ export const explained: Readonly<Record<Reason, string>> = {
   WrongMachine: "は出発の対象と別のマシンだったため対象外です[: {detail}]",
   CancelledByPerson: "は出発が取り消されたため残ります[: {detail}]",
   NoticeWithdrawn: "はクラウドが通知を撤回したため残ります",
+  NoticeOutlived: "は通知の後もマシンが稼働しているため残ります",
   NoticeIgnored: "はポリシー {policy} がその通知を無視するため残ります",
   PlanChanged: "は計画から外れました[: {detail}]",
   RequestRefused: "は出発に必要な要求が失敗し続けたため残ります[: {detail}]",

@@ -327,6 +327,34 @@ describe("a departure for a node's mark", () => {
     expect(interruptionOf(live, node())).toEqual({ event: "Withdrawn", reason: "NoticeWithdrawn" });
   });
 
+  it("is not withdrawn when the kubelet falls silent: its machine is probably off", () => {
+    const fields = { source: "node/Ready/shutdown-boot-1", cause: "NodeShutdown" } as const;
+    const live = departure({ ...fields, phase: "Draining", noticedAt: nowAt });
+    const readyMessage = "Kubelet stopped posting node status.";
+    const silent = node({ ready: false, isUnreachable: true, readyMessage });
+    expect(interruptionOf(live, silent)).toBeUndefined();
+    // A kubelet that reports something else is not shutting down.
+    const other = node({ ready: false, readyMessage: "container runtime is down" });
+    expect(interruptionOf(live, other)).toMatchObject({ event: "Withdrawn" });
+  });
+
+  it("is not withdrawn by a condition that is no longer listed, only by one that is False", () => {
+    const source = "node/PreemptionScheduled/e1";
+    const live = departure({ ...toldByAgent, source, phase: "Draining" });
+    expect(interruptionOf(live, node())).toBeUndefined();
+    const otherType = node({ clearedConditions: ["VMEventScheduled"] });
+    expect(interruptionOf(live, otherType)).toBeUndefined();
+    const cleared = node({ clearedConditions: ["PreemptionScheduled"] });
+    expect(interruptionOf(live, cleared)).toMatchObject({ event: "Withdrawn" });
+  });
+
+  it("is made again for the next shutdown of the same boot, if the last one was withdrawn", () => {
+    const source = "node/Ready/shutdown-boot-1";
+    const status = { phase: "Ended", reason: "NoticeWithdrawn", timeline: [] } as const;
+    const ended = departure({ source, cause: "NodeShutdown", status });
+    expect(orders(node(dying), [ended])).toHaveLength(1);
+  });
+
   it("is withdrawn when only advice is left of the mark, which gets its own departure", () => {
     const source = "node/PreemptionScheduled/e1";
     const told = { source, cause: "SpotInterruption", noticedAt: nowAt } as const;
@@ -351,6 +379,7 @@ describe("a departure for a node's mark", () => {
     const unclear = node({ noticeConditions: [{ ...said, ...fields }] });
     expect(interruptionOf(live, unclear)).toBeUndefined();
     expect(calls(unclear)).toEqual([]);
-    expect(interruptionOf(live, node())).toMatchObject({ event: "Withdrawn" });
+    const cleared = node({ clearedConditions: ["PreemptionScheduled"] });
+    expect(interruptionOf(live, cleared)).toMatchObject({ event: "Withdrawn" });
   });
 });

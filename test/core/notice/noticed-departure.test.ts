@@ -7,6 +7,7 @@ import {
   isMarkOutdated,
   isOvertaken,
   mayShowMark,
+  stillRuns,
 } from "../../../src/core/notice/interruption.ts";
 import { causeWith, noticeUpdate, updateFrom } from "../../../src/core/notice/notice.ts";
 import type { Cause } from "../../../src/core/policy/action.ts";
@@ -22,7 +23,9 @@ function departure(over: Partial<Departure> = {}): Departure {
   return aDeparture(node, over);
 }
 
-function rollingBack(cause: Cause, reason: "CancelledByPerson" | "NoticeWithdrawn"): Departure {
+type Undone = "CancelledByPerson" | "NoticeWithdrawn" | "NoticeOutlived";
+
+function rollingBack(cause: Cause, reason: Undone): Departure {
   const status = { phase: "RollingBack", reason, startedAt: now, timeline: [] } as const;
   return departure({ cause, noticedAt: now, status });
 }
@@ -68,6 +71,31 @@ describe("a deadline", () => {
   });
 });
 
+describe("a notice", () => {
+  it.each([
+    ["ScheduledMaintenance", 2],
+    ["SpotInterruption", 1],
+    ["RebalanceRecommendation", 1],
+    ["LifecycleHook", 48],
+  ] as const)("without a deadline is given up after hours, not never: %s %i", (cause, forHours) => {
+    const status = { phase: "Releasing", startedAt: soon, timeline: [] } as const;
+    const waiting = departure({ cause, noticedAt: now, status });
+    expect(givenUpAt(waiting)).toBe(plus(soon, hours(forHours)));
+  });
+
+  it.each([
+    ["its node is Ready", {}, true],
+    ["its kubelet is silent", { ready: false, isUnreachable: true }, false],
+    ["its kubelet is not ready", { ready: false }, false],
+    ["its node has another boot", { bootID: "other" }, false],
+  ])("is outlived by a machine only if it runs: %s", (_, fields, isOutlived) => {
+    const before = aNode("n1", { bootID: "boot-1" });
+    const waiting = aDeparture(before, { node: before });
+    expect(stillRuns(waiting, { ...before, ...fields })).toBe(isOutlived);
+    expect(stillRuns(waiting, undefined)).toBe(false);
+  });
+});
+
 describe("a notice that is passed on to the departure under way for the node", () => {
   const update = { cause: "SpotInterruption", noticedAt: now, deadlineAt: soon } as const;
 
@@ -91,7 +119,8 @@ describe("a notice that is passed on to the departure under way for the node", (
 describe("a notice for a departure that is being rolled back", () => {
   it.each([
     ["starts it again", rollingBack("SpotInterruption", "CancelledByPerson"), "Noticed"],
-    ["is over if it was given up", rollingBack("SpotInterruption", "NoticeWithdrawn"), undefined],
+    ["is over if it was withdrawn", rollingBack("SpotInterruption", "NoticeWithdrawn"), undefined],
+    ["is over if it was outlived", rollingBack("SpotInterruption", "NoticeOutlived"), undefined],
     [
       "starts no advice again",
       rollingBack("RebalanceRecommendation", "CancelledByPerson"),
