@@ -83,9 +83,9 @@ async function measure(nodes: number) {
     const paintMs = await page.evaluate(firstPaintMs);
     const [cookie] = await context.cookies();
     const headers = { cookie: `${cookie?.name}=${cookie?.value}` };
-    const bytes = await firstPictureBytes(new URL(url).origin, headers);
+    const bytes = await firstPictureBytes(new URL("api/stream", url), headers);
     const whatIf = await keyToPicture(page);
-    await page.goto(`${new URL(url).origin}/#/`);
+    await page.goto(new URL(".#/", url).href);
     const smooth = await followChanges(page, model.change);
     const residentMiB = () => memoryMiB(board.pid ?? 0, "VmRSS");
     const followedMiB = residentMiB();
@@ -110,7 +110,7 @@ function firstPaintMs(): number {
 
 /** The median time from an edit of the policy until the drawing of its plan is painted. */
 async function keyToPicture(page: Page): Promise<number> {
-  await page.goto(`${new URL(page.url()).origin}/#/timeline`);
+  await page.goto(new URL(".#/timeline", page.url()).href);
   await page.locator("button.ask").first().click();
   await page.locator(".what-if textarea").waitFor({ timeout: 60_000 });
   const times: number[] = [];
@@ -192,10 +192,10 @@ async function watchFrames(forMs: number): Promise<number> {
 }
 
 /** As sent over the wire, compressed. */
-function firstPictureBytes(origin: string, headers: Record<string, string>): Promise<number> {
+function firstPictureBytes(url: URL, headers: Record<string, string>): Promise<number> {
   return new Promise((resolve, reject) => {
     const asked = { headers: { ...headers, "accept-encoding": "gzip" } };
-    const sent = request(`${origin}/api/stream`, asked, (response) => {
+    const sent = request(url, asked, (response) => {
       let bytes = 0;
       let timer: NodeJS.Timeout | undefined;
       response.on("data", (part: Buffer) => {

@@ -1,3 +1,5 @@
+import type { Instant } from "../core/time/time.ts";
+
 /** The part of a request that routes read. Only GET and HEAD requests reach a route. */
 export interface HttpRequest {
   readonly accept: string;
@@ -46,7 +48,7 @@ export type Serve = (
 /** A client with more unread bytes than this is considered stuck. */
 export const mostUnreadBytes = 16_384;
 
-/** An authenticated request: cookie, Host and Origin have been checked. */
+/** An authenticated request: path, cookie, Host and Origin have been checked. */
 export interface PageRequest {
   readonly query: URLSearchParams;
   /** The last event that an interrupted stream received, as sent by the browser. */
@@ -100,8 +102,10 @@ export interface PageServerOptions {
   readonly routes: PageRoutes;
   /** How to get a valid address, shown to visitors without one: `run lastcall board again`. */
   readonly entry: PageText;
-  /** By path; `/` is the page. */
+  /** By path below the server's own random one, as for routes; `/` is the page. */
   readonly files: ReadonlyMap<string, PageFile>;
+  /** Wall-clock time, by which a browser's access ends. */
+  readonly now: () => Instant;
 }
 
 export interface PageServer {

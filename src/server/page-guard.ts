@@ -1,60 +1,96 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { PageText } from "../contracts/http-route.ts";
+import { hours, type Instant, plus } from "../core/time/time.ts";
 
 export interface GuardedRequest {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
   readonly token: string | null;
-  /** Whether it requests the page itself. */
-  readonly isPage: boolean;
+  readonly pathname: string;
 }
 
 export type Admission =
-  | { readonly kind: "Admitted"; readonly setCookie?: string | undefined }
+  | {
+      readonly kind: "Admitted";
+      /** Below the board's own path; `/` is the page. */
+      readonly path: string;
+      readonly setCookie?: string | undefined;
+    }
   | { readonly kind: "Refused"; readonly status: number; readonly problem: PageText };
+
+export interface PageGuardOptions {
+  readonly port: number;
+  /** Explains how to get an address, for visitors without one. */
+  readonly entry: PageText;
+  readonly now: () => Instant;
+}
+
+const cookieName = "lastcall-board";
+/** How long a browser stays in. */
+const accessMs = hours(7 * 24);
+
+/** 96 bits each: with a path and a token, the printed address still fits into a terminal's line. */
+const addressPartBytes = 12;
+const sessionBytes = 24;
+
+interface Session {
+  readonly secret: string;
+  readonly endsAt: Instant;
+}
 
 /**
  * Decides who may see the board: a browser that opened a printed address, whose token is valid once
  * and exchanged for a cookie. A token exists only once an address has been requested. Pages of
  * other sites, or of a name that was pointed at loopback, are refused, whatever cookies the browser
  * sends along.
+ *
+ * Everything is below a random path. Browsers send a cookie to every port of its host, but only at
+ * its path, which no other server on this machine knows.
  */
 export class PageGuard {
-  readonly #session = secret();
+  /** Begins with a slash, and ends without one. */
+  readonly #base = `/${secret(addressPartBytes)}`;
   readonly #hosts: ReadonlySet<string>;
-  readonly #cookie: string;
   readonly #entry: PageText;
+  readonly #now: () => Instant;
+  #sessions: readonly Session[] = [];
   #token: string | undefined;
   readonly #spent: string[] = [];
 
-  /** `entry` explains how to get an address, for visitors without one. */
-  constructor(port: number, entry: PageText) {
+  constructor({ port, entry, now }: PageGuardOptions) {
     this.#entry = entry;
+    this.#now = now;
     this.#hosts = new Set(["127.0.0.1", "localhost", "[::1]"].map((host) => `${host}:${port}`));
-    // Cookies ignore ports: two boards on one machine must not overwrite each other's.
-    this.#cookie = `lastcall-board-${port}`;
   }
 
-  /** The token for one browser; the same until it has been used. */
-  token(): string {
-    this.#token ??= secret();
-    return this.#token;
+  /** The path and token that let one browser in; the same until they have been used. */
+  entrance(): string {
+    this.#token ??= secret(addressPartBytes);
+    return `${this.#base}/?token=${this.#token}`;
   }
 
   admit(request: GuardedRequest): Admission {
     const refused = this.#strange(request);
     if (refused !== undefined) return { kind: "Refused", status: 403, problem: refused };
-    if (this.#hasSession(request.headers)) return { kind: "Admitted" };
-    const { token, isPage, method } = request;
+    const { pathname, token, method } = request;
+    const isOwn = pathname.startsWith(`${this.#base}/`);
+    const path = isOwn ? pathname.slice(this.#base.length) : undefined;
+    if (path !== undefined && this.#hasSession(request.headers)) return { kind: "Admitted", path };
     // A HEAD request, such as from a program that previews an address, does not use up the token.
-    if (isPage && method === "GET" && token !== null && this.#spend(token)) {
-      const flags = "Path=/; HttpOnly; SameSite=Strict";
-      return { kind: "Admitted", setCookie: `${this.#cookie}=${this.#session}; ${flags}` };
+    if (path === "/" && method === "GET" && token !== null && this.#spend(token)) {
+      return { kind: "Admitted", path, setCookie: this.#newCookie() };
     }
     const [found, entry] = [this.#found(token), this.#entry];
     const problem = { en: `${found.en}: ${entry.en}`, ja: `${found.ja}。${entry.ja}` };
     return { kind: "Refused", status: 401, problem };
+  }
+
+  #newCookie(): string {
+    const session = { secret: secret(sessionBytes), endsAt: plus(this.#now(), accessMs) };
+    this.#sessions = [...this.#valid(), session];
+    const flags = `Path=${this.#base}/; Max-Age=${accessMs / 1000}; HttpOnly; SameSite=Strict`;
+    return `${cookieName}=${session.secret}; ${flags}`;
   }
 
   #spend(token: string): boolean {
@@ -115,15 +151,21 @@ export class PageGuard {
   }
 
   #hasSession({ cookie = "" }: IncomingHttpHeaders): boolean {
+    const sessions = this.#valid();
     return cookie.split(";").some((pair) => {
       const [name, value = ""] = pair.trim().split("=");
-      return name === this.#cookie && isSame(value, this.#session);
+      return name === cookieName && sessions.some(({ secret }) => isSame(value, secret));
     });
+  }
+
+  #valid(): readonly Session[] {
+    const now = this.#now();
+    return this.#sessions.filter(({ endsAt }) => now < endsAt);
   }
 }
 
-function secret(): string {
-  return randomBytes(24).toString("base64url");
+function secret(bytes: number): string {
+  return randomBytes(bytes).toString("base64url");
 }
 
 /** Takes equally long for any guess. */

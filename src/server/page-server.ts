@@ -55,10 +55,10 @@ export async function servePage(options: PageServerOptions): Promise<PageServer>
   });
   server.maxConnections = mostConnections;
   const port = await listenNear(server, { host, first });
-  const own = new PageGuard(port, options.entry);
+  const own = new PageGuard({ port, entry: options.entry, now: options.now });
   guard = own;
   return {
-    url: () => `http://${host}:${port}/?token=${own.token()}`,
+    url: () => `http://${host}:${port}${own.entrance()}`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -119,20 +119,21 @@ async function answer(exchange: Exchange): Promise<void> {
     return sendJson(exchange, { status: 400, json: { problem: "The address cannot be read" } });
   }
   const { pathname, searchParams } = address;
-  const isPage = pathname === "/";
   const token = searchParams.get("token");
-  const admission = guard.admit({ method, headers, token, isPage });
-  if (admission.kind === "Refused") return refuse(exchange, { ...admission, isPage });
-  const { setCookie } = admission;
+  const admission = guard.admit({ method, headers, token, pathname });
+  if (admission.kind === "Refused") {
+    return refuse(exchange, { ...admission, isPage: pathname.endsWith("/") });
+  }
+  const { setCookie, path } = admission;
   const more = setCookie === undefined ? {} : { "set-cookie": setCookie };
-  const file = files.get(pathname);
+  const file = files.get(path);
   const isFile = method === "GET" || method === "HEAD";
   if (isFile && file !== undefined) return sendFile(exchange, file, more);
   // HEAD is for files only: for a stream it would never complete.
   const known = method === "GET" ? routes.get : method === "POST" ? routes.post : undefined;
-  const route = known?.[pathname];
+  const route = known?.[path];
   if (route === undefined) {
-    const problem = `There is nothing at ${method} ${pathname}`;
+    const problem = `There is nothing at ${method} ${path}`;
     return sendJson(exchange, { status: known === undefined ? 405 : 404, json: { problem } });
   }
   const body = method === "POST" ? await readJson(request) : undefined;

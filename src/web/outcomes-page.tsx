@@ -84,7 +84,7 @@ function useCounted(isCounted: boolean): AskedCounts {
   const [asked, setAsked] = useState<AskedCounts>({ kind: "Asking" });
   useEffect(() => {
     if (!isCounted) return;
-    getJson("/api/outcomes")
+    getJson("api/outcomes")
       .then(({ status, json }) => {
         if (status === 200) setAsked({ kind: "Counted", counted: json as CountedOutcomes });
         else setAsked({ kind: "Problem", problem: problemIn(json) });

@@ -23,7 +23,7 @@ const silentMs = 25_000;
 
 const againMs = 1000;
 
-/** Access returns only if somebody opens the board in another tab of the browser. */
+/** Access returns only if somebody opens another address of this board in the same browser. */
 const refusedAgainMs = 30_000;
 
 /**
@@ -79,7 +79,7 @@ export class LiveBoard {
     this.#close();
     if (!this.#isShown) return;
     const from = this.#id === undefined ? "" : `?after=${encodeURIComponent(this.#id)}`;
-    const source = new EventSource(`/api/stream${from}`);
+    const source = new EventSource(`api/stream${from}`);
     this.#source = source;
     this.#expectWord();
     source.onmessage = ({ data }) => {
@@ -110,7 +110,7 @@ export class LiveBoard {
     this.#close();
     const lost = this.#source;
     if (this.#state.connection !== "Refused") this.#set({ connection: "Lost" });
-    void getJson("/api/node?name=")
+    void getJson("api/node?name=")
       .then(({ status }) => (status === 401 ? "Refused" : "Lost"))
       .catch(() => "Lost" as const)
       .then((connection) => {

@@ -83,7 +83,8 @@ async function opened(more: Partial<CommandIo> = {}) {
   const url = heard.stdout.split("\n")[0] as string;
   const page = await fetch(url);
   const cookie = page.headers.get("set-cookie")?.split(";")[0] ?? "";
-  return { url, page, cookie, ended, heard, origin: new URL(url).origin };
+  const base = new URL(".", url).href.slice(0, -1);
+  return { url, page, cookie, ended, heard, base };
 }
 
 function connectionIn(message: StreamMessage): string | undefined {
@@ -93,11 +94,11 @@ function connectionIn(message: StreamMessage): string | undefined {
 
 /** Reads the stream up to the first message that matches, and returns it. */
 async function hearUntil(
-  origin: string,
+  base: string,
   cookie: string,
   isWanted: (message: StreamMessage) => boolean,
 ): Promise<StreamMessage> {
-  const { body } = await fetch(`${origin}/api/stream`, { headers: { cookie } });
+  const { body } = await fetch(`${base}/api/stream`, { headers: { cookie } });
   const reader = (body as ReadableStream<Uint8Array>).getReader();
   let text = "";
   for (;;) {
@@ -163,8 +164,8 @@ describe("lastcall board --tui", () => {
 describe("lastcall board", () => {
   it("prints its address first, serves the page there, and exits when interrupted", async () => {
     const { url, page, ended } = await opened();
-    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]+$/);
-    expect(await page.text()).toContain('<script type="module" src="/board.js">');
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\w-]+\/\?token=[\w-]+$/);
+    expect(await page.text()).toContain('<script type="module" src="board.js">');
     stopping.abort();
     expect(await ended).toBe(130);
   });
@@ -194,16 +195,16 @@ describe("lastcall board", () => {
   });
 
   it("streams the cluster's rows, and sets a hold that was previewed", async () => {
-    const { origin, cookie } = await opened();
+    const { base, cookie } = await opened();
     const hasRows = (message: StreamMessage): boolean =>
       (message.kind === "Picture" && message.picture.rows.length === 2) ||
       (message.kind === "Change" && message.change.rows?.set.length === 2);
-    await hearUntil(origin, cookie, hasRows);
+    await hearUntil(base, cookie, hasRows);
     const uid = world.get(`${nodes}/n0`)?.metadata?.uid;
     const act = { kind: "Hold", node: "n0", uid, until: null };
-    const headers = { cookie, origin, "content-type": "application/json" };
+    const headers = { cookie, origin: new URL(base).origin, "content-type": "application/json" };
     const post = async (path: string, body: object) => {
-      const answer = await fetch(`${origin}${path}`, {
+      const answer = await fetch(`${base}${path}`, {
         ...{ method: "POST", headers, body: JSON.stringify(body) },
       });
       return { status: answer.status, json: await answer.json() };
@@ -217,8 +218,8 @@ describe("lastcall board", () => {
   });
 
   it("serves a node's details, and a problem if the node does not exist", async () => {
-    const { origin, cookie } = await opened();
-    const get = (name: string) => fetch(`${origin}/api/node?name=${name}`, { headers: { cookie } });
+    const { base, cookie } = await opened();
+    const get = (name: string) => fetch(`${base}/api/node?name=${name}`, { headers: { cookie } });
     await waitUntil(async () => (await get("n1")).status === 200, {
       ...{ what: "n1 is known", timeoutMs: 10_000 },
     });
@@ -236,8 +237,8 @@ describe("lastcall board", () => {
       metadata: { name: "own" },
       spec,
     });
-    const { origin, cookie } = await opened();
-    const get = () => fetch(`${origin}/api/what-if`, { headers: { cookie } });
+    const { base, cookie } = await opened();
+    const get = () => fetch(`${base}/api/what-if`, { headers: { cookie } });
     const facts = await waitUntil(
       async () => {
         const told = (await (await get()).json()) as WhatIfFacts;
@@ -248,7 +249,7 @@ describe("lastcall board", () => {
     expect(facts.nodes.map(({ name }) => name).toSorted()).toEqual(["n0", "n1"]);
     expect(facts.policies.map(({ metadata }) => metadata)).toEqual([{ name: "own" }]);
     expect(facts.policies[0]?.spec).toMatchObject(spec);
-    const script = await fetch(`${origin}/what-if.js`, { headers: { cookie } });
+    const script = await fetch(`${base}/what-if.js`, { headers: { cookie } });
     expect([script.status, script.headers.get("content-type")]).toEqual([
       200,
       "text/javascript; charset=utf-8",
@@ -256,11 +257,11 @@ describe("lastcall board", () => {
   });
 
   it("watches nodes, departures and policies once each for any number of pages", async () => {
-    const { origin, cookie } = await opened();
+    const { base, cookie } = await opened();
     const hasRows = (message: StreamMessage): boolean =>
       (message.kind === "Picture" && message.picture.rows.length === 2) ||
       (message.kind === "Change" && message.change.rows?.set.length === 2);
-    for (let pages = 0; pages < 3; pages += 1) await hearUntil(origin, cookie, hasRows);
+    for (let pages = 0; pages < 3; pages += 1) await hearUntil(base, cookie, hasRows);
     await waitUntil(async () => watches.length >= 3 || undefined, {
       ...{ what: "all is watched", timeoutMs: 10_000 },
     });
@@ -268,7 +269,7 @@ describe("lastcall board", () => {
   });
 
   it("polls nothing, however many pages follow the changes", async () => {
-    const { origin, cookie } = await opened();
+    const { base, cookie } = await opened();
     const saysOf = (message: StreamMessage): "Held" | "Free" | undefined => {
       if (message.kind === "Clock") return undefined;
       const rows = message.kind === "Picture" ? message.picture.rows : message.change.rows?.set;
@@ -276,7 +277,7 @@ describe("lastcall board", () => {
       return row && (row.hold === null ? "Free" : "Held");
     };
     const reviews = () => requests.filter((one) => one.includes("selfsubjectaccessreviews")).length;
-    await hearUntil(origin, cookie, (message) => message.kind !== "Clock");
+    await hearUntil(base, cookie, (message) => message.kind !== "Clock");
     await waitUntil(async () => reviews() >= 7 && watches.length >= 3, {
       ...{ what: "all is watched, and the rights are known", timeoutMs: 10_000 },
     });
@@ -286,7 +287,7 @@ describe("lastcall board", () => {
       const next = change % 2 === 0 ? "Held" : "Free";
       const annotations = { "lastcall.dev/hold": next === "Held" ? "true" : null };
       world.patchNode("n0", { metadata: { annotations } });
-      const hear = () => hearUntil(origin, cookie, (message) => saysOf(message) === next);
+      const hear = () => hearUntil(base, cookie, (message) => saysOf(message) === next);
       await Promise.all([hear(), hear(), hear()]);
     }
     expect(requests).toEqual(before);
@@ -311,9 +312,9 @@ describe("lastcall board", () => {
     });
     departureOf("leaving", "n0", { phase: "Draining" });
     departureOf("ended", "n1", { phase: "Ended" });
-    const { origin, cookie } = await opened();
+    const { base, cookie } = await opened();
     let picture: BoardPicture | undefined;
-    await hearUntil(origin, cookie, (message) => {
+    await hearUntil(base, cookie, (message) => {
       if (message.kind === "Picture") ({ picture } = message);
       if (message.kind === "Change" && picture !== undefined) {
         picture = withChange(picture, message.change);
@@ -331,22 +332,22 @@ describe("lastcall board", () => {
     let rate = 60;
     server = await serveModel({ api: world.api, rate: () => rate });
     await writeFile(join(folder, "kubeconfig"), server.kubeconfig);
-    const { origin, cookie } = await opened();
-    const first = await hearUntil(origin, cookie, () => true);
+    const { base, cookie } = await opened();
+    const first = await hearUntil(base, cookie, () => true);
     expect(first).toMatchObject({ kind: "Picture", clock: { rate: 60 } });
     // The model's time stands still; the board extrapolates from the last answer for at most half a
     // second.
     expect(Math.abs(first.clock.at - dawn)).toBeLessThan(minutes(10));
     expect(first.kind === "Picture" && first.picture.fleet.cluster).toBe("lastcall-model");
     rate = 0;
-    await hearUntil(origin, cookie, ({ clock }) => clock.rate === 0 && clock.at === dawn);
+    await hearUntil(base, cookie, ({ clock }) => clock.rate === 0 && clock.at === dawn);
   });
 
   it("serves its page while the cluster is unreachable, and says so there", async () => {
     await server.close();
-    const { origin, cookie } = await opened();
+    const { base, cookie } = await opened();
     const isAway = (message: StreamMessage) => connectionIn(message) === "Away";
-    expect(await hearUntil(origin, cookie, isAway)).toBeDefined();
+    expect(await hearUntil(base, cookie, isAway)).toBeDefined();
     server = await serveModel({ api: world.api });
   });
 
@@ -354,15 +355,15 @@ describe("lastcall board", () => {
     const proxy = await frozenProxy(new URL(server.url));
     const kubeconfig = server.kubeconfig.replaceAll(server.url, proxy.url);
     await writeFile(join(folder, "kubeconfig"), kubeconfig);
-    const { origin, cookie } = await opened();
-    await hearUntil(origin, cookie, (message) => connectionIn(message) === "Live");
+    const { base, cookie } = await opened();
+    await hearUntil(base, cookie, (message) => connectionIn(message) === "Live");
     proxy.freeze();
     const frozenMs = performance.now();
-    await hearUntil(origin, cookie, (message) => connectionIn(message) === "Away");
+    await hearUntil(base, cookie, (message) => connectionIn(message) === "Away");
     expect(performance.now() - frozenMs).toBeLessThan(5000);
     proxy.thaw();
     const thawedMs = performance.now();
-    await hearUntil(origin, cookie, (message) => connectionIn(message) === "Live");
+    await hearUntil(base, cookie, (message) => connectionIn(message) === "Live");
     expect(performance.now() - thawedMs).toBeLessThan(3000);
     proxy.close();
   });

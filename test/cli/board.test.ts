@@ -89,7 +89,7 @@ describe("The board", () => {
   });
 
   it("shows whole addresses on 40, 60 and 80 columns", () => {
-    const address = "http://127.0.0.1:8087/?token=ZzsDNM2jIl_a4Pj8xUz6I2l17xAQQSVw";
+    const address = "http://127.0.0.1:8087/pXk3v0_Jm8Q2c-Yt/?token=ZzsDNM2jIl_a4Pj8";
     const kubeconfig = "/tmp/lastcall-demo-5bce-3512-cGekH5/config";
     const state = { ...fleet, address, kubeconfig };
     for (const columns of [40, 60, 80]) {

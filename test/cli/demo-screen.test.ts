@@ -19,7 +19,7 @@ afterAll(() => demo.close());
 
 function screen(columns: number, rows: number): string {
   const director = new Director({ demo, speed: 60, isPaced: true });
-  const address = "http://127.0.0.1:8087/?token=ZzsDNM2jIl_a4Pj8xUz6I2l17xAQQSVw";
+  const address = "http://127.0.0.1:8087/pXk3v0_Jm8Q2c-Yt/?token=ZzsDNM2jIl_a4Pj8";
   const look = { kubeconfig: "/tmp/demo/config", address, hasKeys: true };
   const lines = board({ ...director.picture(), ...look }, { columns, rows });
   return `${lines.map((line) => plainText(line).trimEnd()).join("\n")}\n`;

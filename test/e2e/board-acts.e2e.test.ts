@@ -72,7 +72,7 @@ afterAll(async () => {
 });
 
 const show = async (hash: string): Promise<void> => {
-  await page.goto(`${new URL(board.url).origin}/#/${hash}`);
+  await page.goto(new URL(`.#/${hash}`, board.url).href);
   await page.locator("main h2").first().waitFor();
 };
 
@@ -176,12 +176,12 @@ test("a browser without Temporal shows everything but the what-if", async () => 
   const old = await context.newPage();
   const problems: string[] = [];
   old.on("pageerror", ({ message }) => problems.push(message));
-  await old.goto(`${new URL(board.url).origin}/#/timeline`);
+  await old.goto(new URL(".#/timeline", board.url).href);
   expect(await old.evaluate(() => "Temporal" in globalThis)).toBe(false);
   await old.getByRole("button", { name: "What if" }).click();
   await old.getByText("What-if needs a browser with Temporal, which this one lacks").waitFor();
   expect(await old.locator(".drawing g.lane").count()).toBe(3);
-  await old.goto(`${new URL(board.url).origin}/#/node/n3`);
+  await old.goto(new URL(".#/node/n3", board.url).href);
   await old.getByText(/^n3 leaves at /).waitFor();
   expect(problems).toEqual([]);
   await context.close();

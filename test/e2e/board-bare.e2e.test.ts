@@ -39,7 +39,7 @@ afterAll(async () => {
 });
 
 const show = async (hash: string): Promise<void> => {
-  await page.goto(`${new URL(board.url).origin}/#/${hash}`);
+  await page.goto(new URL(`.#/${hash}`, board.url).href);
   await page.locator("main > div").waitFor();
 };
 

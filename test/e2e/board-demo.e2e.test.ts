@@ -33,14 +33,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const origin = (): string => new URL(board.url).origin;
+const pageAt = (hash: string): string => new URL(`.#/${hash}`, board.url).href;
 
 async function show(hash: string, taste: { theme: string; language: string }): Promise<void> {
   await page.evaluate((chosen) => {
     localStorage.setItem("lastcall-theme", chosen.theme);
     localStorage.setItem("lastcall-language", chosen.language);
   }, taste);
-  await page.goto(`${origin()}/#/${hash}`);
+  await page.goto(pageAt(hash));
   await page.reload();
   await page.locator("main h2").first().waitFor();
 }
@@ -66,7 +66,7 @@ async function makeNode(name: string, labels: object): Promise<readonly [uid: st
 }
 
 async function someNode(): Promise<string> {
-  await page.goto(`${origin()}/#/`);
+  await page.goto(pageAt(""));
   return (await page.locator("table.next a.name").nth(5).textContent()) ?? "";
 }
 

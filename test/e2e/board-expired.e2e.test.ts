@@ -74,7 +74,7 @@ test("says that the credentials are rejected and what to do, and keeps its rows"
 });
 
 test("reports that a hold fails because of rejected credentials", async () => {
-  await page.goto(`${new URL(board.url).origin}/#/node/n2`);
+  await page.goto(new URL(".#/node/n2", board.url).href);
   await page.getByRole("button", { name: "Hold", exact: true }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Confirm" }).click();
   await page
@@ -88,7 +88,7 @@ test("reports that a hold fails because of rejected credentials", async () => {
 
 test("continues on its own once the credentials are accepted again", async () => {
   isExpired = false;
-  await page.goto(`${new URL(board.url).origin}/#/`);
+  await page.goto(new URL(".#/", board.url).href);
   await expect
     .poll(() => page.getByText(/rejected the credentials/).count(), { timeout: 60_000 })
     .toBe(0);

@@ -4,6 +4,8 @@
  * what-if.
  */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
@@ -51,7 +53,7 @@ function patch(path: string, body: object): void {
 }
 
 const show = async (hash: string, on = page): Promise<void> => {
-  await on.goto(`${new URL(url).origin}/#/${hash}`);
+  await on.goto(new URL(`.#/${hash}`, url).href);
   await on.locator("main h2").first().waitFor();
 };
 
@@ -108,10 +110,29 @@ test("the page follows an address that changes while it is first drawn", async (
     });
     drawn.observe(document, { childList: true, subtree: true });
   });
-  await quick.goto(`${new URL(url).origin}/#/`);
+  await quick.goto(new URL(".#/", url).href);
   await quick.locator(".timeline .drawing g.lane").first().waitFor({ timeout: 10_000 });
   expect(quick.url()).toMatch(/#\/timeline$/);
   await quick.close();
+});
+
+test("the browser sends the board's cookie to no other server on this machine", async () => {
+  const heard: string[] = [];
+  const other = createServer((request, response) => {
+    heard.push(`${request.url} ${request.headers.cookie ?? "without a cookie"}`);
+    response.setHeader("set-cookie", "lastcall-board=forged; Path=/");
+    response.end("<!doctype html>");
+  });
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  const { port } = other.address() as AddressInfo;
+  const visitor = await context.newPage();
+  await visitor.goto(`http://127.0.0.1:${port}/board`);
+  expect(heard[0]).toBe("/board without a cookie");
+  await new Promise((resolve) => other.close(resolve));
+  // What that server has set does not keep the board's own page out.
+  await visitor.goto(new URL(".#/", url).href);
+  await visitor.locator("table.next tbody tr").first().waitFor();
+  await visitor.close();
 });
 
 test("a hidden tab opens no stream until it becomes visible", async () => {
@@ -123,7 +144,7 @@ test("a hidden tab opens no stream until it becomes visible", async () => {
   await hidden.addInitScript(() => {
     Object.defineProperty(Document.prototype, "hidden", { configurable: true, get: () => true });
   });
-  await hidden.goto(`${new URL(url).origin}/#/`);
+  await hidden.goto(new URL(".#/", url).href);
   await hidden.getByRole("heading", { name: "Lastcall" }).waitFor();
   expect(streams).toEqual([]);
   await hidden.evaluate(() => {

@@ -21,6 +21,7 @@ import type { Departure } from "../../src/core/departure/departure.ts";
 import { cronProblem } from "../../src/core/limits/windows.ts";
 import { explain } from "../../src/core/reason/reason.ts";
 import { hours, type Instant, instant, minus, plus, seconds } from "../../src/core/time/time.ts";
+import { realClock } from "../../src/runtime/real-clock.ts";
 import { servePage } from "../../src/server/page-server.ts";
 import { openBoard, startBrowser } from "../support/browser.ts";
 
@@ -199,6 +200,7 @@ beforeAll(async () => {
   const names = ["board.js", "what-if.js", "board.css", "icon.svg"];
   server = await servePage({
     ...{ address: "127.0.0.1:18087", entry: { en: "run it again", ja: "もう一度" } },
+    now: () => realClock.now(),
     files: new Map([
       ["/", file("index.html")],
       ...names.map((name) => [`/${name}`, file(name)] as const),
@@ -256,7 +258,7 @@ test.each(shots)(
       },
       { theme, language },
     );
-    await page.goto(`${new URL(page.url()).origin}/#/${hash}`);
+    await page.goto(new URL(`.#/${hash}`, page.url()).href);
     await page.reload();
     await page
       .locator(hash.startsWith("node") ? "table.bars" : "main h2")
@@ -282,7 +284,7 @@ test("a browser whose clock is five hours off shows the board's times", async ()
     const now = Date.now;
     Date.now = () => now() + 5 * 3_600_000;
   });
-  await late.goto(new URL(page.url()).origin);
+  await late.goto(new URL(".", page.url()).href);
   await late.locator("table.next tbody tr").first().waitFor();
   expect(await late.locator(".now .clock").textContent()).toBe("21:04:20");
   expect(await late.locator(".leaving .urgent .clock").textContent()).toBe("1:20");

@@ -157,7 +157,7 @@ async function outcomesPage(prometheusUrl: string) {
   const args = ["board", "--kubeconfig", kubeconfig, "--prometheus", prometheusUrl];
   board = await startBoardProcess(args, { folder });
   const { page } = await openBoard(browser, board.url);
-  await page.goto(`${new URL(board.url).origin}/#/outcomes`);
+  await page.goto(new URL(".#/outcomes", board.url).href);
   return page.locator("section[aria-labelledby=counted]");
 }
 

@@ -102,7 +102,7 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  await page.goto(`${new URL(board.url).origin}/#/`);
+  await page.goto(new URL(".#/", board.url).href);
   await page.locator("table.next tbody tr").first().waitFor();
   [path, beganMs] = [[], realClock.monotonic()];
 });

@@ -101,7 +101,7 @@ describe("the board of a user with all permissions", () => {
   });
 
   test("puts a hold on a node and removes it, both visible to kubectl", async () => {
-    await page.goto(`${new URL(page.url()).origin}/#/node/spot-5`);
+    await page.goto(new URL(".#/node/spot-5", page.url()).href);
     await page.getByRole("button", { name: "Hold", exact: true }).click();
     expect(await confirm(page)).toContain("spot-5 has no planned departure");
     expect(await holdOn("spot-5")).toBe("true");
@@ -128,7 +128,7 @@ describe("the board of a user with all permissions", () => {
 
   test("freezes the policy, and ends the freeze", async () => {
     const freeze = () => kubectl("get", "dpol", "spot", "-o", "jsonpath={.spec.gates.freezeUntil}");
-    await page.goto(`${new URL(page.url()).origin}/#/timeline`);
+    await page.goto(new URL(".#/timeline", page.url()).href);
     await page.getByRole("button", { name: "Freeze", exact: true }).click();
     await confirm(page);
     expect(await freeze()).toMatch(/^20\d\d-.*T09:00:00/);
@@ -142,11 +142,11 @@ describe("the board of a user with all permissions", () => {
 
   test("makes a node depart, and shows the message of the budget that blocks it", async () => {
     await webMayLose(0);
-    await page.goto(`${new URL(page.url()).origin}/#/node/spot-1`);
+    await page.goto(new URL(".#/node/spot-1", page.url()).href);
     await page.getByRole("button", { name: "Depart", exact: true }).click();
     expect(await page.getByRole("dialog").textContent()).toMatch(/spot-1/);
     await confirm(page);
-    await page.goto(`${new URL(page.url()).origin}/#/`);
+    await page.goto(new URL(".#/", page.url()).href);
     const row = page.locator(".leaving li", { hasText: "spot-1" });
     const words = /default\/web-\S+: The disruption budget web needs 20 healthy pods/;
     await row.getByText(words).waitFor({ timeout: 60_000 });
@@ -154,7 +154,7 @@ describe("the board of a user with all permissions", () => {
   });
 
   test("shows the drain pod by pod, up to its outcome", async () => {
-    await page.goto(`${new URL(page.url()).origin}/#/node/spot-1`);
+    await page.goto(new URL(".#/node/spot-1", page.url()).href);
     await page.getByRole("button", { name: "What happened" }).waitFor();
     const pods = page.locator("table.bars tbody tr");
     const gone = pods.filter({ has: page.locator(".took:not(.going)") });
@@ -166,7 +166,7 @@ describe("the board of a user with all permissions", () => {
     expect([ofWeb > 0, await held.count()]).toEqual([true, ofWeb]);
     await webMayLose(2);
     await expect.poll(() => gone.count(), { timeout: 60_000 }).toBe(all);
-    await page.goto(`${new URL(page.url()).origin}/#/`);
+    await page.goto(new URL(".#/", page.url()).href);
     const past = page.locator("ul.past li", { hasText: "spot-1 is drained" });
     await past.waitFor({ timeout: 180_000 });
     expect(await past.locator(".outcome").textContent()).toBe("Planned");
@@ -181,7 +181,7 @@ describe("the board of a user with all permissions", () => {
         ({ spec, status }) =>
           spec?.node?.name === "spot-2" && spec?.cause === "Manual" && status?.phase !== "Ended",
       );
-    await page.goto(`${new URL(page.url()).origin}/#/node/spot-2`);
+    await page.goto(new URL(".#/node/spot-2", page.url()).href);
     await page.getByRole("button", { name: "Depart", exact: true }).click();
     const at = new Date(realClock.now() + 2 * 3_600_000).toISOString().slice(0, 16);
     await page.getByLabel("At a time").fill(at);
@@ -203,7 +203,7 @@ describe("the board of a user with read-only permissions", () => {
 
   test("shows the fleet, and offers no acts", async () => {
     ({ page } = await openFor(await kubeconfigOf("looker", mayLook)));
-    await page.goto(`${new URL(page.url()).origin}/#/node/spot-6`);
+    await page.goto(new URL(".#/node/spot-6", page.url()).href);
     await page.getByText("You can view, but not act").waitFor();
     await page.locator("table.bars").waitFor();
     expect(await page.locator(".acts button").count()).toBe(0);
@@ -215,7 +215,7 @@ describe("the board of a user with read-only permissions", () => {
     const answer = await page.evaluate(async (forged) => {
       const body = JSON.stringify({ act: forged, seen: "null", key: "a-forged-act" });
       const headers = { "content-type": "application/json" };
-      const response = await fetch("/api/act", { method: "POST", headers, body });
+      const response = await fetch("api/act", { method: "POST", headers, body });
       return { status: response.status, json: await response.json() };
     }, act);
     expect(answer.status).toBe(409);

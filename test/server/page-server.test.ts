@@ -2,12 +2,14 @@ import { createServer, request as httpRequest } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { PageServer, PageStreamClient } from "../../src/contracts/http-route.ts";
+import { hours, type Instant, plus } from "../../src/core/time/time.ts";
 import { servePage } from "../../src/server/page-server.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 let server: PageServer;
 /** The first URL that the server gave. */
 let url: string;
+let now: Instant;
 let acts: unknown[];
 let clients: Set<PageStreamClient>;
 
@@ -15,7 +17,7 @@ const html = new TextEncoder().encode("<!doctype html><title>page</title>");
 
 async function start(address = "127.0.0.1:0"): Promise<PageServer> {
   return servePage({
-    address,
+    ...{ address, now: () => now },
     entry: { en: "run lastcall demo again", ja: "もう一度実行してください" },
     files: new Map([["/", { type: "text/html; charset=utf-8", bytes: html }]]),
     routes: {
@@ -41,6 +43,7 @@ async function start(address = "127.0.0.1:0"): Promise<PageServer> {
 }
 
 beforeEach(async () => {
+  now = 0 as Instant;
   acts = [];
   clients = new Set();
   server = await start();
@@ -56,7 +59,12 @@ interface Call {
 }
 
 /** Unlike fetch, it sends any Host and Origin, as a malicious program would. */
-function call({ method = "GET", path, headers = {}, body }: Call) {
+function call({ path, ...rest }: Call) {
+  return callAt({ path: `${base()}${path}`, ...rest });
+}
+
+/** The same at any path of the server, instead of one below the board's own. */
+function callAt({ method = "GET", path, headers = {}, body }: Call) {
   const { hostname, port } = new URL(url);
   return new Promise<{ status: number; headers: Record<string, unknown>; text: string }>(
     (resolve, reject) => {
@@ -75,7 +83,9 @@ function call({ method = "GET", path, headers = {}, body }: Call) {
   );
 }
 
-const pathOf = (address: string): string => new URL(address).pathname + new URL(address).search;
+/** The board's own path, without the slash at its end. */
+const base = (): string => new URL(url).pathname.slice(0, -1);
+const pathOf = (address: string): string => `/${new URL(address).search}`;
 const tokenPath = (): string => pathOf(url);
 const origin = (): string => new URL(url).origin;
 
@@ -89,7 +99,7 @@ describe("the page server", () => {
     const first = await call({ path: tokenPath() });
     expect(first.status).toBe(200);
     expect(String(first.headers["set-cookie"])).toMatch(
-      /^lastcall-board-\d+=[\w-]{32}; Path=\/; HttpOnly; SameSite=Strict$/,
+      /^lastcall-board=[\w-]{32}; Path=\/[\w-]{16}\/; Max-Age=604800; HttpOnly; SameSite=Strict$/,
     );
     const second = await call({ path: tokenPath() });
     expect(second.status).toBe(401);
@@ -129,8 +139,47 @@ describe("the page server", () => {
       expect(text).not.toBe("");
     }
     expect(
-      (await call({ path: "/api/node", headers: { cookie: "lastcall-board-1=x" } })).status,
+      (await call({ path: "/api/node", headers: { cookie: "lastcall-board=x" } })).status,
     ).toBe(401);
+  });
+
+  it("limits its cookie to a path that no other server on the host can guess", async () => {
+    const { headers } = await call({ path: tokenPath() });
+    const [, path = ""] = /Path=([^;]+)/.exec(String(headers["set-cookie"])) ?? [];
+    expect(path).toBe(new URL(url).pathname);
+    // Two slashes, and 96 random bits.
+    expect(path).toHaveLength(18);
+    const other = await start();
+    expect(new URL(other.url()).pathname).not.toBe(path);
+    await other.close();
+  });
+
+  it("serves nothing outside of that path, even with the cookie", async () => {
+    const cookie = await letIn();
+    for (const path of ["/", tokenPath(), "/api/node?name=n1", base(), "/guessed/api/node"]) {
+      const { status } = await callAt({ path, headers: { cookie } });
+      expect([path, status]).toEqual([path, 401]);
+    }
+    expect((await callAt({ path: `${base()}/`, headers: { cookie } })).status).toBe(200);
+  });
+
+  it("finds its cookie next to one that another server on the host has set", async () => {
+    const cookie = `lastcall-board=forged; ${await letIn()}`;
+    expect((await call({ path: "/api/node", headers: { cookie } })).status).toBe(200);
+  });
+
+  it("ends each browser's access after a week", async () => {
+    const first = await letIn();
+    now = plus(now, hours(100));
+    const pathOfNext = pathOf(server.url());
+    const { headers } = await call({ path: pathOfNext });
+    const second = String(headers["set-cookie"]).split(";")[0] as string;
+    now = plus(now, hours(67.9));
+    const status = async (cookie: string) =>
+      (await call({ path: "/api/node", headers: { cookie } })).status;
+    expect(await status(first)).toBe(200);
+    now = plus(now, hours(0.1));
+    expect([await status(first), await status(second)]).toEqual([401, 200]);
   });
 
   it("says how to get in in the first supported language of the browser", async () => {
@@ -206,8 +255,8 @@ describe("the page server", () => {
     const headers = { cookie: await letIn() };
     expect((await call({ path: "/nothing", headers })).status).toBe(404);
     expect((await call({ method: "PUT", path: "/api/act", headers })).status).toBe(405);
-    expect((await call({ path: "/../../etc/passwd", headers })).status).toBe(404);
-    expect((await call({ path: "//", headers })).status).toBe(400);
+    expect((await call({ path: "/../../etc/passwd", headers })).status).toBe(401);
+    expect((await callAt({ path: "//", headers })).status).toBe(400);
   });
 
   it("answers a HEAD request for a stream at once", async () => {
@@ -223,7 +272,7 @@ describe("the page server", () => {
     const socket = connect(Number(port), hostname);
     socket.pause();
     socket.on("error", () => {});
-    socket.write(`GET /api/stream HTTP/1.1\r\nHost: ${host}\r\nCookie: ${cookie}\r\n\r\n`);
+    socket.write(`GET ${base()}/api/stream HTTP/1.1\r\nHost: ${host}\r\nCookie: ${cookie}\r\n\r\n`);
     await waitUntil(async () => clients.size === 1, { what: "it is open", timeoutMs: 5000 });
     const text = "x".repeat(1_000_000);
     const flood = async () => {
@@ -236,7 +285,7 @@ describe("the page server", () => {
 
   it("passes on the last event ID of a reconnecting stream", async () => {
     const headers = { cookie: await letIn(), "last-event-id": "r.7", "accept-encoding": "gzip" };
-    const response = await fetch(`${origin()}/api/stream`, { headers });
+    const response = await fetch(`${origin()}${base()}/api/stream`, { headers });
     const first = await response.body?.getReader().read();
     expect(new TextDecoder().decode(first?.value)).toBe("data: after r.7\n\n");
   });

@@ -62,11 +62,11 @@ describe("LiveBoard", () => {
     ToldSource.last?.tell({ kind: "Change", id: "r.7", after: "r.1", clock, change });
     expect(shown()).toEqual([{ id: "a" }]);
     live.connect();
-    expect(ToldSource.asked.at(-1)).toBe("/api/stream?after=r.7");
+    expect(ToldSource.asked.at(-1)).toBe("api/stream?after=r.7");
     const other = { rows: rows("b") };
     ToldSource.last?.tell({ kind: "Change", id: "r.9", after: "r.8", clock, change: other });
     expect(shown()).toEqual([{ id: "a" }]);
-    expect(ToldSource.asked.at(-1)).toBe("/api/stream");
+    expect(ToldSource.asked.at(-1)).toBe("api/stream");
     live.setShown(false);
   });
 

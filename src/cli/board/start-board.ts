@@ -99,7 +99,10 @@ export async function startBoard(options: BoardServerOptions): Promise<ServedBoa
     get: looking({ ...get, ...moreRoutes?.get }, onLook),
     post: looking({ ...post, ...moreRoutes?.post }, onLook),
   };
-  const server: PageServer = await servePage({ address, entry, routes, files });
+  const server: PageServer = await servePage({
+    ...{ address, entry, routes, files },
+    now: () => io.clock.now(),
+  });
   const over = new AbortController();
   drainLog.follow(over.signal);
   const running = feed.run(over.signal);

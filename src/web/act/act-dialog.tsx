@@ -183,7 +183,7 @@ function usePreview({ act, look, words }: Looking): Previewing {
     const hear = (found: Previewing): void => {
       if (!isOver) setHeard({ of, found });
     };
-    postJson("/api/preview", JSON.parse(text))
+    postJson("api/preview", JSON.parse(text))
       .then(({ status, json }) =>
         hear(
           status === 200
@@ -220,7 +220,7 @@ function useSending({ act, look, preview, words, onRefused }: Sending) {
   useEffect(() => setAnswer(undefined), [text]);
   const send = (): void => {
     setAnswer({ kind: "Sending", says: "" });
-    postJson("/api/act", { act, key, seen })
+    postJson("api/act", { act, key, seen })
       .then(({ json }) => {
         const { kind } = (json ?? {}) as Partial<ActAnswer>;
         const isDone = kind === "Done";

@@ -32,7 +32,7 @@ function useDemo(): DemoPicture | undefined {
     const open = (): void => {
       close();
       if (document.hidden) return;
-      source = new EventSource("/api/demo");
+      source = new EventSource("api/demo");
       source.onmessage = ({ data }) => setPicture(JSON.parse(String(data)) as DemoPicture);
       source.onerror = () => {
         close();
@@ -51,7 +51,7 @@ function useDemo(): DemoPicture | undefined {
 
 /** The next update shows the effect; if the demo has ended, the board says so. */
 function pressKey(key: DemoKey): void {
-  postJson("/api/demo/key", { key }).catch(() => undefined);
+  postJson("api/demo/key", { key }).catch(() => undefined);
 }
 
 const takers = "input, textarea, select, dialog, svg";

@@ -164,7 +164,7 @@ function useNodePage({ name, row, connection }: Wanted): Fetched {
       const isWhole = found?.kind === "Page" && found.page.problem === null;
       if (!isWhole) stopWaiting = after(againMs, seen);
     };
-    getJson(`/api/node?${new URLSearchParams({ name })}`)
+    getJson(`api/node?${new URLSearchParams({ name })}`)
       .then(({ status, json }) =>
         hear(
           status === 200

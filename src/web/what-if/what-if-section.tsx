@@ -41,7 +41,7 @@ function Loading(props: WhatIfProps): VNode {
   useEffect(() => {
     if (!isStale) return undefined;
     let isOver = false;
-    Promise.all([import("./what-if.tsx"), getJson("/api/what-if")])
+    Promise.all([import("./what-if.tsx"), getJson("api/what-if")])
       .then(([loaded, { status, json }]) => {
         if (isOver) return;
         setPanel({ of: loaded.WhatIf });
