@@ -14,6 +14,7 @@ import {
   wholeNumberOf,
 } from "../core/json/json-field.ts";
 import { type AuditNode, readNodes, type SeenPlatform, spotLabels } from "./objects/audit-node.ts";
+import { type LocalStorage, readLocalStorage } from "./objects/local-storage.ts";
 import type { Manifest } from "./objects/manifest.ts";
 import { isStatusPort, type PodTemplate, readSelector } from "./objects/pod-template.ts";
 import type { Workload } from "./objects/workload.ts";
@@ -183,6 +184,7 @@ export interface AuditedFleet {
   readonly servicesIn: (namespace: string) => Selecting<ServiceFacts>;
   /** The bounds that HorizontalPodAutoscalers set, by `namespace/Kind/name`. */
   readonly autoscaled: ReadonlyMap<string, ReplicaBounds>;
+  readonly localStorage: LocalStorage;
   readonly problems: readonly string[];
 }
 
@@ -234,6 +236,7 @@ export function readFleet(
       index: (own) => indexBySelector(own, (service) => service.selector),
     }),
     autoscaled: readAutoscaled(manifests),
+    localStorage: readLocalStorage(manifests),
   };
 }
 

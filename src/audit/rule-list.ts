@@ -9,6 +9,7 @@ import {
 } from "./rules/availability-rules.ts";
 import { pdbBlocksForever, pdbMissing, twoPdbs } from "./rules/disruption-budget-rules.ts";
 import { gangOnSpot } from "./rules/gang-rules.ts";
+import { localData } from "./rules/local-data-rules.ts";
 import {
   execSigtermLost,
   graceCut,
@@ -16,7 +17,7 @@ import {
   prestopEatsBudget,
   prestopOverGrace,
 } from "./rules/shutdown-rules.ts";
-import { criticalOnSpot, lbDelayOverNotice, localData, longJobOnSpot } from "./rules/spot-rules.ts";
+import { criticalOnSpot, lbDelayOverNotice, longJobOnSpot } from "./rules/spot-rules.ts";
 
 /** All rules, the most harmful first; reports keep this order within a severity. */
 export const ruleList: readonly Rule[] = [

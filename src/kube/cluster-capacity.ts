@@ -12,7 +12,8 @@ import type { AttachedVolume, NodeSelector, PodFacts, PodPlacement } from "../co
 import type { NewPlaceholder, PlaceholderFacts } from "../core/drain/placeholder-plan.ts";
 import { fieldsOf, oneOf, textOf } from "../core/json/json-field.ts";
 import { apiError, attachmentsPath, podsPath, volumePath } from "./object/api-call.ts";
-import { conditionOf, nodeSelectorOf, translatePlacement } from "./object/translate-node.ts";
+import { conditionOf, translatePlacement } from "./object/translate-node.ts";
+import { withVolumeSpecs } from "./object/translate-pod.ts";
 import { ChangeListeners, listAll, listPages } from "./watch/collection.ts";
 import { Reflector, type SharedReflectorOptions } from "./watch/reflector.ts";
 
@@ -58,25 +59,23 @@ export class KubeClusterCapacity implements ClusterCapacity {
     return Promise.all(pods.map((pod) => this.#withVolumes(pod)));
   }
 
+  /** A pod whose volumes have been read is returned as it is. */
   async #withVolumes(pod: PodFacts): Promise<PodFacts> {
-    if (pod.placement === undefined || pod.volumeClaims.length === 0) return pod;
-    const found = await Promise.all(
-      pod.volumeClaims.map((claim) => this.#nodesOf(pod.namespace, claim)),
-    );
-    const volumeNodes = found.filter((nodes) => nodes !== undefined);
-    return { ...pod, placement: { ...pod.placement, volumeNodes } };
+    if (pod.localClaims !== undefined || pod.volumeClaims.length === 0) return pod;
+    const specs = new Map<string, unknown>();
+    const read = pod.volumeClaims.map(async (claim) => {
+      const spec = await this.#specOf(pod.namespace, claim);
+      if (spec !== undefined) specs.set(claim, spec);
+    });
+    await Promise.all(read);
+    return withVolumeSpecs(pod, specs);
   }
 
-  /**
-   * Undefined if the claim is not bound, cannot be read, or its volume can be reached from every
-   * node.
-   */
-  async #nodesOf(namespace: string, claim: string): Promise<NodeSelector | undefined> {
+  /** Undefined if the claim is not bound, or cannot be read. */
+  async #specOf(namespace: string, claim: string): Promise<unknown> {
     const path = `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${claim}`;
     const volume = textOf(fieldsOf((await this.#read(path))?.spec).volumeName);
-    if (!volume) return undefined;
-    const spec = fieldsOf((await this.#read(volumePath(volume)))?.spec);
-    return nodeSelectorOf(fieldsOf(spec.nodeAffinity).required);
+    return volume ? (await this.#read(volumePath(volume)))?.spec : undefined;
   }
 
   async #read(path: string): Promise<KubeObject | undefined> {

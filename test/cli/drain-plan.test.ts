@@ -19,6 +19,7 @@ const resources = {
   PodDisruptionBudget: "/apis/policy/v1/poddisruptionbudgets",
   DeparturePolicy: "/apis/lastcall.dev/v1alpha1/departurepolicies",
   Namespace: "/api/v1/namespaces",
+  PersistentVolume: "/api/v1/persistentvolumes",
 };
 let world: ModelWorld;
 let server: ModelServer;
@@ -99,6 +100,40 @@ describe("lastcall drain-plan", () => {
     const live = await planOf(nodeOfWeb());
     expect(live.warnings.map(({ reason }) => reason)).toEqual(["NoCapacityElsewhere"]);
     expect(live).toEqual(await planOf(nodeOfWeb(), { "all.json": listed() }));
+  });
+
+  it("says whose volume is on the machine and lost with it, live and from files", async () => {
+    const name = nodeOfWeb();
+    const claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    const claim = (claimName: string, volumeName: string) =>
+      world.create(claims, { metadata: { name: claimName }, spec: { volumeName } });
+    const volume = (volumeName: string, claimName: string, spec: object) =>
+      world.create("/api/v1/persistentvolumes", {
+        metadata: { name: volumeName },
+        spec: { claimRef: { namespace: "default", name: claimName }, ...spec },
+      });
+    claim("data-es-0", "pv-es-0");
+    volume("pv-es-0", "data-es-0", { hostPath: { path: "/opt/pv-es-0" } });
+    claim("logs-es-0", "pv-logs");
+    volume("pv-logs", "logs-es-0", { nfs: { server: "files", path: "/logs" } });
+    const volumes = ["data-es-0", "logs-es-0"].map((claimName) => ({
+      name: claimName,
+      persistentVolumeClaim: { claimName },
+    }));
+    const controller = { kind: "StatefulSet", name: "es", uid: "es", apiVersion: "apps/v1" };
+    world.create("/api/v1/namespaces/default/pods", {
+      metadata: { name: "es-0", ownerReferences: [{ ...controller, controller: true }] },
+      spec: { nodeName: name, volumes, containers: [{ name: "es", image: "es" }] },
+      status: { phase: "Running" },
+    });
+    const live = await planOf(name);
+    expect(live.pods.find((pod) => pod.name === "es-0")).toMatchObject({
+      reason: "LocalVolume",
+      explain: expect.stringContaining(
+        "its volume data-es-0 is on this machine, and its data is destroyed with it",
+      ),
+    });
+    expect(live).toEqual(await planOf(name, { "all.json": listed() }));
   });
 
   it("counts an object that is in two files once, as in the last file", async () => {

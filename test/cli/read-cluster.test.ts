@@ -205,9 +205,22 @@ describe("the live cluster", () => {
     const { api, asked } = apiOf({});
     await readCluster({ api, namespace: "shop" });
 
+    expect(asked).toContain("/api/v1/namespaces/shop/persistentvolumeclaims");
+    expect(asked).toContain("/api/v1/persistentvolumes");
     expect(asked).toContain("/apis/apps/v1/namespaces/shop/deployments");
     expect(asked).toContain("/api/v1/nodes");
     expect(asked).not.toContain("/apis/apps/v1/deployments");
+  });
+
+  it("says that local volumes are not recognized if they may not be listed", async () => {
+    const refused = { status: 403, body: { message: "not you" } };
+    const { api } = apiOf({ ...fleet, "/apis/storage.k8s.io/v1/storageclasses": refused });
+    const live = await readCluster({ api });
+
+    expect(live.objects).toHaveLength(3);
+    expect(live.notes).toEqual([
+      "Volumes on local disks are not recognized: Cannot list storageclasses.storage.k8s.io: forbidden (not you), grant list on storageclasses.storage.k8s.io",
+    ]);
   });
 
   it.each([

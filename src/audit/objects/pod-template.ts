@@ -58,7 +58,18 @@ export type Volume =
       readonly path: string;
       readonly type?: string | undefined;
     }
+  | ClaimVolume
   | { readonly kind: "Other"; readonly name: string };
+
+/** A volume that a PersistentVolumeClaim provides. */
+export interface ClaimVolume {
+  readonly kind: "Claim";
+  readonly name: string;
+  /** Of a claim that exists by itself; undefined if one is created for each pod. */
+  readonly claim?: string | undefined;
+  /** As each pod's own claim names it; undefined: the cluster's default class. */
+  readonly storageClass?: string | undefined;
+}
 
 export interface SpreadConstraint {
   readonly selector: LabelSelector | undefined;
@@ -156,8 +167,19 @@ function readVolume(value: unknown): Volume {
   if (emptyDir !== undefined || sources.length === 0) {
     return { kind: "EmptyDir", name, inMemory: fieldsOf(emptyDir).medium === "Memory" };
   }
+  const { persistentVolumeClaim, ephemeral } = Object.fromEntries(sources);
+  if (isFields(persistentVolumeClaim)) {
+    return { kind: "Claim", name, claim: nameOf(persistentVolumeClaim.claimName) ?? "" };
+  }
+  if (isFields(ephemeral)) return claimFor(name, ephemeral.volumeClaimTemplate);
   if (!isFields(hostPath)) return { kind: "Other", name };
   return { kind: "HostPath", name, path: nameOf(hostPath.path) ?? "", type: textOf(hostPath.type) };
+}
+
+/** The volume of a claim that is created for each pod, from its template. */
+export function claimFor(name: string, template: unknown): ClaimVolume {
+  const storageClass = textOf(valueAt(template, ["spec", "storageClassName"]));
+  return { kind: "Claim", name, storageClass };
 }
 
 function readNodeTerms(spec: unknown): PodTemplate["nodeTerms"] {
@@ -201,7 +223,8 @@ export function readSelector(value: unknown): LabelSelector | undefined {
   };
 }
 
-function readRequirements(value: unknown): readonly LabelRequirement[] {
+/** Requirements of a label selector or of node affinity. */
+export function readRequirements(value: unknown): readonly LabelRequirement[] {
   return listOf(value).map((item) => {
     const fields = fieldsOf(item);
     return {

@@ -8,7 +8,7 @@ import {
   wholeNumberOf,
 } from "../../core/json/json-field.ts";
 import { type Manifest, placeOf } from "./manifest.ts";
-import { type PodTemplate, readPodTemplate } from "./pod-template.ts";
+import { claimFor, type PodTemplate, readPodTemplate } from "./pod-template.ts";
 
 /** An object that creates pods, and what those pods ask for. */
 export interface Workload {
@@ -71,9 +71,11 @@ function withJobName(template: PodTemplate, name: string): PodTemplate {
 /** A claim replaces the volume of the same name. Source: kubernetes stateful_set_utils.go. */
 function withClaims(template: PodTemplate, { json }: Manifest): PodTemplate {
   const claims = listOf(valueAt(json, ["spec", "volumeClaimTemplates"])).map((claim) =>
-    nameOf(valueAt(claim, ["metadata", "name"])),
+    claimFor(nameOf(valueAt(claim, ["metadata", "name"])) ?? "", claim),
   );
-  return { ...template, volumes: template.volumes.filter(({ name }) => !claims.includes(name)) };
+  const names = new Set(claims.map(({ name }) => name));
+  const others = template.volumes.filter(({ name }) => !names.has(name));
+  return { ...template, volumes: [...others, ...claims] };
 }
 
 type ReadGrace =

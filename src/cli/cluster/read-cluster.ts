@@ -44,6 +44,19 @@ export const clusterKinds: readonly AuditedKind[] = [
   kind("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses"),
 ];
 
+/** Where data is; without the right to list them, only local volumes are not recognized. */
+const volumeKinds: readonly AuditedKind[] = [
+  kind("storage.k8s.io/v1", "StorageClass", "storageclasses"),
+  kind("v1", "PersistentVolume", "persistentvolumes"),
+  kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
+];
+
+const scopeless: ReadonlySet<string> = new Set([
+  ...clusterKinds.map(({ kind: name }) => name),
+  "StorageClass",
+  "PersistentVolume",
+]);
+
 function kind(apiVersion: string, name: string, resource: string): AuditedKind {
   const root = apiVersion.includes("/") ? "/apis" : "/api";
   return { path: `${root}/${apiVersion}/${resource}`, apiVersion, kind: name };
@@ -224,10 +237,27 @@ export async function readCluster(options: ReadClusterOptions): Promise<LiveClus
       objects.push(json);
     }
   }
-  if (options.askKubelet === undefined) return { objects, readBudgets: new Map(), notes: [] };
+  const notes = await readVolumes(options, objects);
+  if (options.askKubelet === undefined) return { objects, readBudgets: new Map(), notes };
   const nodes = objects.filter(isSpotNode);
-  const { read, notes } = await readKubeletBudgets(nodes, options.askKubelet, options.signal);
-  return { objects, readBudgets: read, notes };
+  const budgets = await readKubeletBudgets(nodes, options.askKubelet, options.signal);
+  return { objects, readBudgets: budgets.read, notes: [...notes, ...budgets.notes] };
+}
+
+/** Adds the volumes and their classes to the objects; one sentence if they may not be listed. */
+async function readVolumes(
+  options: ReadClusterOptions,
+  objects: Fields[],
+): Promise<readonly string[]> {
+  try {
+    for (const kind of volumeKinds) {
+      for await (const json of listed(kind, options)) objects.push(json);
+    }
+    return [];
+  } catch (error) {
+    if (!isLastcallError(error) || error.code !== "RIGHT_MISSING") throw error;
+    return [`Volumes on local disks are not recognized: ${error.message}`];
+  }
 }
 
 function pathIn({ path }: AuditedKind, namespace: string | undefined): string {
@@ -244,7 +274,7 @@ async function* listed(
   kind: AuditedKind,
   { api, namespace, signal }: ReadClusterOptions,
 ): AsyncGenerator<Fields> {
-  const path = clusterKinds.includes(kind) ? kind.path : pathIn(kind, namespace);
+  const path = scopeless.has(kind.kind) ? kind.path : pathIn(kind, namespace);
   try {
     for await (const page of listPages(api, path, { signal })) {
       for (const item of page.filter(isFields)) {

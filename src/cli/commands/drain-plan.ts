@@ -48,7 +48,7 @@ async function planFromFiles(asked: NodeDrain): Promise<PlannedDrain> {
     const wanted = "expected the output of kubectl get nodes,pods,pdb -A -o json";
     asked.io.err(`lastcall: The input contains no Pods, so none are planned, ${wanted}\n`);
   }
-  return planWith(fleet, { asked, capacity: capacityInFiles(fleet.pods), everyPod: fleet.pods });
+  return planWith(fleet, { asked, capacity: capacityInFiles(fleet), everyPod: fleet.pods });
 }
 
 async function planFromCluster(asked: NodeDrain): Promise<PlannedDrain> {
@@ -74,9 +74,11 @@ async function planWith(
   const { name, options, io } = about.asked;
   const node = nodeNamed(name, { fleet, options });
   const policy = selectPolicy(node, fleet.policies)?.policy ?? defaultPolicy;
+  const own = fleet.pods.filter(({ nodeName }) => nodeName === name);
+  const pods = await about.capacity.withVolumes(own);
   const plan = planDrain({
     node,
-    pods: fleet.pods,
+    pods,
     budgets: fleet.budgets,
     rule: policy.drain,
     notice: options.notice === undefined ? undefined : { leftMs: options.notice },
@@ -86,7 +88,7 @@ async function planWith(
     daemonSets: fleet.daemonSets,
   });
   const unplaced = await findUnplacedPods(
-    returningPods(plan.pods, fleet.pods),
+    returningPods(plan.pods, pods),
     { scene: { ...fleet, node: name }, capacity: about.capacity },
     io.signal,
   );
@@ -141,13 +143,19 @@ function tableOf(report: DrainPlanReport): string {
   ].join("");
 }
 
-/** The free capacity according to the files, which do not say where volumes can be attached. */
-export function capacityInFiles(pods: readonly PodFacts[]): ClusterCapacity {
+/** The free capacity and the volumes according to the files. */
+function capacityInFiles({
+  pods,
+  volumes,
+}: Pick<FleetSnapshot, "pods" | "volumes">): ClusterCapacity {
   const loads = loadsOf(pods);
   return {
     loadOn: (nodeName) => Promise.resolve(loads.get(nodeName) ?? {}),
     loads: () => Promise.resolve(loads),
-    withVolumes: (some) => Promise.resolve(some),
+    withVolumes: async (some) => {
+      const { withVolumeSpecs } = await import("../../kube/object/translate-pod.ts");
+      return some.map((pod) => withVolumeSpecs(pod, volumes.get(pod.namespace) ?? new Map()));
+    },
   };
 }
 

@@ -43,6 +43,8 @@ export interface FleetSnapshot {
   readonly terminatingNamespaces: ReadonlySet<string>;
   /** As `namespace/name`; undefined if they were not read. */
   readonly daemonSets: ReadonlySet<string> | undefined;
+  /** The specs of PersistentVolumes in files, by the namespace and the name of their claim. */
+  readonly volumes: ReadonlyMap<string, ReadonlyMap<string, unknown>>;
 }
 
 export interface SnapshotSource {
@@ -220,6 +222,7 @@ async function translateAll(
         .map(({ metadata }) => metadata?.name ?? ""),
     ),
     daemonSets: daemonSetsOf(objects),
+    volumes: volumesOf(ofKind("PersistentVolume")),
     departures: ofKind("Departure").flatMap((object) => translateDeparture(object) ?? []),
     unreleasable: new Map(ofKind("DeparturePolicy").flatMap(unreleasableOf)),
     policies: readings.flatMap((one) => ("policy" in one ? one.policy : [])),
@@ -228,6 +231,19 @@ async function translateAll(
       "policy" in one ? one.remarks.map((text) => `Policy ${one.policy.name}: ${text}`) : [],
     ),
   };
+}
+
+/** A volume names the claim that it is bound to. */
+function volumesOf(volumes: readonly KubeObject[]): FleetSnapshot["volumes"] {
+  const found = new Map<string, Map<string, unknown>>();
+  for (const { spec } of volumes) {
+    const { namespace, name } = fieldsOf(valueAt(spec, ["claimRef"]));
+    const [space, claim] = [textOf(namespace), textOf(name)];
+    if (space === undefined || claim === undefined) continue;
+    const ofNamespace = found.get(space) ?? new Map<string, unknown>();
+    found.set(space, ofNamespace.set(claim, spec));
+  }
+  return found;
 }
 
 function unreleasableOf({ metadata, status }: KubeObject): readonly [string, ReleaseStanding][] {

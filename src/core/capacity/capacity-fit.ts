@@ -58,7 +58,10 @@ function barrierOf(pod: PodFacts, node: NodeFacts): string | undefined {
     (placement.requiredNodes === undefined || matchesNodeSelector(node, placement.requiredNodes));
   if (!chosen) return "not selected";
   const reached = placement.volumeNodes?.every((nodes) => matchesNodeSelector(node, nodes)) ?? true;
-  if (!reached) return "out of reach of its volume";
+  if (!reached) {
+    const isLocal = (pod.localClaims ?? []).length > 0;
+    return isLocal ? "out of reach of its volume on this machine" : "out of reach of its volume";
+  }
   const taint = repellingTaint(node.taints, pod.tolerations);
   return taint === undefined ? undefined : `tainted ${taint.key}`;
 }

@@ -137,6 +137,8 @@ export interface PodFacts extends PodIdentity {
   /** It writes to a hostPath where data is likely to be left behind (`pod-obstacle.ts`). */
   readonly hostPath: boolean;
   readonly volumeClaims: readonly string[];
+  /** Those of them whose volumes are on one machine; absent if the volumes were not read. */
+  readonly localClaims?: readonly string[] | undefined;
   readonly tolerations: readonly Toleration[];
   /** It was created with a node name; absent if a scheduler chose the node. */
   readonly bypassesScheduler?: true | undefined;

@@ -21,6 +21,7 @@ export const drainReasons = [
   "DaemonSetGone",
   "EmptyDir",
   "HostPath",
+  "LocalVolume",
   // What may happen to its replacement.
   "NoCapacityElsewhere",
   // What has to happen first.

@@ -34,6 +34,8 @@ const sentences: Readonly<Record<DrainReason, Sentence>> = {
     `is evicted${grace(f)} and not recreated, because its DaemonSet ${f.detail ?? "?"} no longer exists`,
   EmptyDir: (f) => `is evicted${grace(f)} and loses the data of its emptyDir`,
   HostPath: (f) => `is evicted${grace(f)} and leaves its hostPath data on the machine`,
+  LocalVolume: (f) =>
+    `is evicted${grace(f)}; its volume ${f.detail ?? "?"} is on this machine, and its data is destroyed with it`,
   NoCapacityElsewhere: (f) => `may fit on no other node: ${f.detail ?? "unknown"}`,
   Terminating: (f) => `is waited for, because it is already terminating${until(f)}`,
   StuckTerminating: (f) =>

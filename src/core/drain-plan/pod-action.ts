@@ -251,6 +251,9 @@ function lossesOf(pod: PodFacts, scene: DrainScene): readonly PodRemark[] {
   if (isOrphan(pod, scene)) losses.push({ reason: "DaemonSetGone", detail: pod.controller?.name });
   if (pod.emptyDir) losses.push({ reason: "EmptyDir" });
   if (pod.hostPath) losses.push({ reason: "HostPath" });
+  const localClaims = pod.localClaims ?? [];
+  if (localClaims.length > 0)
+    losses.push({ reason: "LocalVolume", detail: localClaims.join(", ") });
   return losses;
 }
 

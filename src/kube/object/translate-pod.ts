@@ -1,4 +1,5 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
+import { isOnOneMachine, type VolumeSite } from "../../core/cluster/local-volume.ts";
 import type {
   BudgetFacts,
   FailedPod,
@@ -22,6 +23,7 @@ import {
 import {
   conditionOf,
   keptAnnotations,
+  nodeSelectorOf,
   podAnnotations,
   translatePlacement,
 } from "./translate-node.ts";
@@ -96,6 +98,30 @@ function controllerOf(owners: unknown): OwnerFacts | undefined {
   if (kind === undefined) return undefined;
   const { 1: group = "" } = /^(.+)\/[^/]+$/.exec(textOf(owner.apiVersion) ?? "") ?? [];
   return { group, kind, name: textOf(owner.name) ?? "", uid: textOf(owner.uid) ?? "" };
+}
+
+/** Where a PersistentVolume is, by its spec. */
+export function volumeSiteOf(spec: unknown): VolumeSite {
+  const { local, hostPath, nodeAffinity } = fieldsOf(spec);
+  const isHere = isThere(local) || isThere(hostPath);
+  return {
+    source: isHere ? "Machine" : "Elsewhere",
+    nodes: nodeSelectorOf(fieldsOf(nodeAffinity).required),
+  };
+}
+
+/**
+ * The pod with what its volumes say: where they can be reached, and which end with the machine.
+ * `specs` are the specs of the PersistentVolumes by claim, as far as they are known.
+ */
+export function withVolumeSpecs(pod: PodFacts, specs: ReadonlyMap<string, unknown>): PodFacts {
+  const found = pod.volumeClaims.flatMap((claim) =>
+    specs.has(claim) ? [{ claim, site: volumeSiteOf(specs.get(claim)) }] : [],
+  );
+  const volumeNodes = found.flatMap(({ site }) => site.nodes ?? []);
+  const localClaims = found.filter(({ site }) => isOnOneMachine(site)).map(({ claim }) => claim);
+  const placement = pod.placement && { ...pod.placement, volumeNodes };
+  return { ...pod, placement, localClaims };
 }
 
 /** The claim of a generic ephemeral volume is named after the pod and the volume. */

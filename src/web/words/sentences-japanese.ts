@@ -140,6 +140,8 @@ export const drained: Readonly<Record<DrainReason, string>> = {
     "退避[（猶予 {graceSeconds} 秒）]。DaemonSet {detail} がもうないため作り直されません",
   EmptyDir: "退避[（猶予 {graceSeconds} 秒）]。emptyDir のデータは失われます",
   HostPath: "退避[（猶予 {graceSeconds} 秒）]。hostPath のデータはマシンに残ります",
+  LocalVolume:
+    "退避[（猶予 {graceSeconds} 秒）]。ボリューム {detail} はこのマシンにあり、データはマシンとともに失われます",
   NoCapacityElsewhere: "他のノードに収まらないかもしれません: {detail}",
   Terminating: "すでに終了中のため待ちます[（期限 {detail}）]",
   StuckTerminating: "とうに終わっているはずが終わらないため対象外[（期限 {detail}）]",

@@ -1,0 +1,62 @@
+import type { NodeSelector, NodeSelectorTerm } from "./pod.ts";
+
+/** Which persistent volumes are on the disk of one machine, and are lost with it. */
+
+/**
+ * The topology key of a CSI driver for local disks names its node: `topology.topolvm.io/node`,
+ * `openebs.io/nodename`, `topology.hostpath.csi/node`. One that names a zone ends in `zone`.
+ */
+const keyOfMachine = /(?:^|[/.])(?:hostname|node|nodename)$/;
+
+export interface VolumeSite {
+  /** `local` or `hostPath`: the volume's source is on a machine by itself. */
+  readonly source: "Machine" | "Elsewhere";
+  /** The nodes from which it can be reached; absent: all. */
+  readonly nodes?: NodeSelector | undefined;
+}
+
+/** By its source, or by the nodes from which it can be reached. */
+export function isOnOneMachine({ source, nodes }: VolumeSite): boolean {
+  if (source === "Machine") return true;
+  const terms = nodes?.nodeSelectorTerms ?? [];
+  return terms.length > 0 && terms.every(namesMachine);
+}
+
+function namesMachine({ matchExpressions, matchFields }: NodeSelectorTerm): boolean {
+  return [...matchExpressions, ...matchFields].some(
+    ({ key, operator }) => operator === "In" && (key === "metadata.name" || keyOfMachine.test(key)),
+  );
+}
+
+/**
+ * Sources: rancher/local-path-provisioner `main.go`; topolvm `constants.go` (the second name is the
+ * older one); openebs/dynamic-localpv-provisioner, lvm-localpv and zfs-localpv, their
+ * StorageClasses; kubernetes-csi/csi-driver-host-path; minikube and MicroK8s, their addons; Azure
+ * Container Storage, "local NVMe".
+ */
+const localProvisioners: ReadonlySet<string> = new Set([
+  "rancher.io/local-path",
+  "topolvm.io",
+  "topolvm.cybozu.com",
+  "openebs.io/local",
+  "local.csi.openebs.io",
+  "zfs.csi.openebs.io",
+  "hostpath.csi.k8s.io",
+  "k8s.io/minikube-hostpath",
+  "microk8s.io/hostpath",
+  "localdisk.csi.acstor.io",
+]);
+
+/**
+ * Whether the volumes of a StorageClass are on one machine each. Volumes that nobody provisions are
+ * local ones only if the class waits for the pod's node
+ * (kubernetes.io/docs/concepts/storage/storage-classes, "Local").
+ */
+export function isLocalClass(storageClass: {
+  readonly provisioner: string;
+  readonly bindingMode: string | undefined;
+}): boolean {
+  const { provisioner, bindingMode } = storageClass;
+  if (provisioner === "kubernetes.io/no-provisioner") return bindingMode === "WaitForFirstConsumer";
+  return localProvisioners.has(provisioner);
+}
