@@ -1,5 +1,5 @@
 import type { NodeFacts } from "../core/cluster/node.ts";
-import type { BudgetFacts } from "../core/cluster/pod.ts";
+import type { BudgetFacts, FailedPod, NodeSelector } from "../core/cluster/pod.ts";
 import type { Departure } from "../core/departure/departure.ts";
 import {
   type BadPolicy,
@@ -78,9 +78,17 @@ export interface DoctorFacts {
   /** Undefined if the controller reads no queue. */
   readonly queue: Fact<QueueFacts | undefined>;
   readonly alerts: readonly AlertFacts[];
-  /** `namespace/name` of each Failed pod that was left behind at the end of its machine. */
-  readonly leftPods: Fact<readonly string[]>;
+  readonly failedPods: Fact<readonly FailedPod[]>;
+  readonly localVolumes: Fact<readonly LocalVolumeFacts[]>;
   readonly grace: Fact<{ readonly errors: number; readonly worst: string | undefined }>;
+}
+
+/** A persistent volume on the disk of one machine. */
+export interface LocalVolumeFacts {
+  /** `namespace/name` of the claim that uses it. */
+  readonly claim: string;
+  /** The nodes from which it can be reached. */
+  readonly nodes: NodeSelector;
 }
 
 /** The namespace in which the installation is looked up. */

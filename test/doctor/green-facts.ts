@@ -134,6 +134,7 @@ export const green: DoctorFacts = {
   orphanMachines: known([]),
   queue: known({ waiting: 2, inFlight: 1 }),
   alerts: [{ policy: "spot", firing: known([]) }],
-  leftPods: known([]),
+  failedPods: known([]),
+  localVolumes: known([]),
   grace: known({ errors: 0, worst: undefined }),
 };

@@ -1,7 +1,8 @@
-import { millis, minus, seconds } from "../../src/core/time/time.ts";
+import type { FailedPod } from "../../src/core/cluster/pod.ts";
+import { hours, millis, minus, seconds } from "../../src/core/time/time.ts";
 import { type DoctorFacts, known, unknown } from "../../src/doctor/facts.ts";
 import { LastcallError } from "../../src/errors.ts";
-import { at } from "./green-facts.ts";
+import { at, nodeOf } from "./green-facts.ts";
 import {
   agent,
   definitions,
@@ -15,6 +16,25 @@ import {
   withPodTrial,
   withTrial,
 } from "./red-cases.ts";
+
+const spotLabels = { "cloud.google.com/gke-spot": "true" };
+
+function ofHost(name: string) {
+  const matchExpressions = [
+    { key: "kubernetes.io/hostname", operator: "In" as const, values: [name] },
+  ];
+  return { nodeSelectorTerms: [{ matchExpressions, matchFields: [] }] };
+}
+
+/** A pod of the node n0, which was created two hours ago, that failed an hour ago by itself. */
+function failedPod(name: string, more: Partial<FailedPod>): FailedPod {
+  const then = minus(at, hours(1));
+  return {
+    ...{ namespace: "default", name, uid: name, nodeName: "n0", reason: "Evicted" },
+    controller: { kind: "ReplicaSet", name: "web", uid: "web" },
+    ...{ createdAt: then, startedAt: then, ...more },
+  };
+}
 
 export const redInstallation: readonly RedCase[] = [
   ["api", "Fail", "no answer", { api: unknown("no answer") }],
@@ -202,7 +222,35 @@ export const redInstallation: readonly RedCase[] = [
     "c-1 on n0",
     { ownPods: known([{ ...pod, node: "n0" }]) as DoctorFacts["ownPods"] },
   ],
-  ["left-pods", "Warn", "2 pods left", { leftPods: known(["default/a", "default/b"]) }],
+  [
+    "left-pods",
+    "Warn",
+    "3 pods left from machines that ended: default/terminated, default/earlier, default/gone",
+    {
+      failedPods: known([
+        failedPod("own", {}),
+        failedPod("terminated", { reason: "Terminated" }),
+        failedPod("earlier", { createdAt: minus(at, hours(9)), startedAt: minus(at, hours(9)) }),
+        failedPod("gone", { nodeName: "n9" }),
+        failedPod("never-ran", { nodeName: "n9", startedAt: undefined }),
+      ]),
+    },
+  ],
+  [
+    "local-volumes",
+    "Warn",
+    "1 volume will be destroyed with the machine: shop/data-es-0 on n0",
+    {
+      nodes: known([
+        nodeOf("n0", { labels: { ...spotLabels, "kubernetes.io/hostname": "n0" } }),
+        nodeOf("n1", { labels: { "kubernetes.io/hostname": "n1" } }),
+      ]),
+      localVolumes: known([
+        { claim: "shop/data-es-0", nodes: ofHost("n0") },
+        { claim: "shop/data-es-1", nodes: ofHost("n1") },
+      ]),
+    },
+  ],
   ["placeholder-image", "Fail", "is missing", { priorityClasses: known(new Set<string>()) }],
   [
     "placeholder-image",

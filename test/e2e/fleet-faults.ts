@@ -171,6 +171,29 @@ const nodeFaults: readonly Fault[] = [
     }),
   },
   {
+    ...{ check: "local-volumes", status: "Warn", what: "a claim whose volume is on a node's disk" },
+    says: "default/data-es-0 on spot-1",
+    ...created("/api/v1/persistentvolumes", {
+      ...{ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "pv-es-0" } },
+      spec: {
+        ...{ capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"] },
+        ...{ hostPath: { path: "/opt/pv-es-0" }, storageClassName: "local-path" },
+        claimRef: { namespace: "default", name: "data-es-0" },
+        nodeAffinity: {
+          required: {
+            nodeSelectorTerms: [
+              {
+                matchExpressions: [
+                  { key: "kubernetes.io/hostname", operator: "In", values: ["spot-1"] },
+                ],
+              },
+            ],
+          },
+        },
+      },
+    }),
+  },
+  {
     ...{ check: "grace", status: "Warn", what: "a Deployment with a grace period of 120 s on GKE" },
     says: "grace-cut of Deployment default/slow",
     ...created(deployments, idleDeployment("slow", "slow", 120)),

@@ -2,7 +2,7 @@ import { readClusterPolicy } from "../../config/policy/parse-policy-object.ts";
 import { crdOf } from "../../config/schema/crd.ts";
 import { resourceDefinitions } from "../../config/schema/resource-definition.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
-import { hasEndedWithMachine } from "../../core/cluster/pod.ts";
+import { isOnOneMachine } from "../../core/cluster/local-volume.ts";
 import {
   type Fields,
   fieldsOf,
@@ -20,6 +20,7 @@ import {
   type Fact,
   known,
   type LeaseFacts,
+  type LocalVolumeFacts,
   type PolicyFacts,
   type PolicyState,
   type RightFacts,
@@ -28,6 +29,7 @@ import {
 import { type Right, rightName } from "../../doctor/rights.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { apiError } from "../../kube/object/api-call.ts";
+import { volumeSiteOf } from "../../kube/object/translate-pod.ts";
 import type { CommandIo } from "../command-line/command.ts";
 
 interface ServerFacts {
@@ -246,14 +248,14 @@ async function callerName(api: KubeApi, signal: AbortSignal): Promise<string | u
   return textOf(valueAt(answer.body, ["status", "userInfo", "username"]));
 }
 
-/** The names of failed pods left behind by a machine that ended. */
-export function leftPodNames(pods: readonly KubeObject[]): readonly string[] {
-  return pods
-    .filter(({ status }) => {
-      const { phase, reason } = fieldsOf(status);
-      return phase === "Failed" && hasEndedWithMachine({ reason: textOf(reason) });
-    })
-    .map(({ metadata }) => `${metadata?.namespace}/${metadata?.name}`);
+/** The volumes on one machine that a claim uses. */
+export function localVolumeFacts(volumes: readonly KubeObject[]): readonly LocalVolumeFacts[] {
+  return volumes.flatMap(({ spec }) => {
+    const site = volumeSiteOf(spec);
+    const { namespace, name } = fieldsOf(valueAt(spec, ["claimRef"]));
+    if (!isOnOneMachine(site) || site.nodes === undefined || name === undefined) return [];
+    return [{ claim: `${textOf(namespace)}/${textOf(name)}`, nodes: site.nodes }];
+  });
 }
 
 const answerWithin: Millis = seconds(20);

@@ -34,7 +34,7 @@ import {
 } from "../../kube/object/api-call.ts";
 import { translateDeparture } from "../../kube/object/translate-departure.ts";
 import { translateNode } from "../../kube/object/translate-node.ts";
-import { translateBudget } from "../../kube/object/translate-pod.ts";
+import { translateBudget, translateFailedPod } from "../../kube/object/translate-pod.ts";
 import { listAll } from "../../kube/watch/collection.ts";
 import { actionHosts, alertGate } from "../assemble/controller-ports.ts";
 import { ClusterClock } from "../cluster/connect.ts";
@@ -45,7 +45,7 @@ import {
   definitionFacts,
   fact,
   leaseFacts,
-  leftPodNames,
+  localVolumeFacts,
   missingDate,
   objectAt,
   policyFacts,
@@ -162,18 +162,23 @@ function workloadList({ api, io }: Gathering): Promise<ObjectList> {
 async function clusterWide({ api, io }: Gathering) {
   const list = <Value>(path: string, read: (all: readonly KubeObject[]) => Value) =>
     fact(io, async () => read(await listAll(api, path)));
-  const [definitions, departures, budgets, leftPods, priorityClasses, grace] = await Promise.all([
+  const facts = await Promise.all([
     fact(io, (signal) => definitionFacts(api, signal)),
     list(departuresPath, (all) => all.flatMap((one) => translateDeparture(one) ?? [])),
     list(budgetsPath, (all) => all.map(translateBudget)),
     fact(io, async () =>
-      leftPodNames(await listAll(api, podsPath, { fieldSelector: "status.phase=Failed" })),
+      (await listAll(api, podsPath, { fieldSelector: "status.phase=Failed" })).map(
+        translateFailedPod,
+      ),
     ),
+    list("/api/v1/persistentvolumes", localVolumeFacts),
     list("/apis/scheduling.k8s.io/v1/priorityclasses", namesOf),
     // With ten thousand workloads this reads the whole cluster.
     fact(io, (signal) => graceFacts(api, signal), minutes(2)),
   ]);
-  return { definitions, departures, budgets, leftPods, priorityClasses, grace };
+  const [definitions, departures, budgets, failedPods, localVolumes, priorityClasses, grace] =
+    facts;
+  return { definitions, departures, budgets, failedPods, localVolumes, priorityClasses, grace };
 }
 
 function namesOf(objects: readonly KubeObject[]): ReadonlySet<string> {
@@ -371,6 +376,7 @@ function silentFacts({ io, namespace }: Gathering, api: Fact<never>): DoctorFact
     ...{ policies: none, departures: none, budgets: none, otherTools: none },
     ...{ agentTrials: none, controllerTrials: none, podTrials: none, drainers: none },
     ...{ quotaClasses: none, priorityClasses: none },
-    ...{ machines: none, orphanMachines: none, queue: none, leftPods: none, grace: none },
+    ...{ machines: none, orphanMachines: none, queue: none, failedPods: none },
+    ...{ localVolumes: none, grace: none },
   };
 }

@@ -230,8 +230,19 @@ export interface FailedPod extends PodIdentity {
  */
 const shutdownReasons: ReadonlySet<unknown> = new Set(["Terminated", "NodeShutdown", "Shutdown"]);
 
-export function hasEndedWithMachine({ reason }: Pick<FailedPod, "reason">): boolean {
+function hasEndedWithMachine({ reason }: Pick<FailedPod, "reason">): boolean {
   return shutdownReasons.has(reason);
+}
+
+/**
+ * Whether a machine that ended has left the pod behind: an earlier one with the node's name, or one
+ * whose node no longer exists. If the node has kept its object, as after a stop and a start, only
+ * the kubelet's reason tells; `node` is undefined if there is none of that name.
+ */
+export function isLeftByMachine(pod: FailedPod, node: NodeFacts | undefined): boolean {
+  if (hasEndedWithMachine(pod)) return true;
+  if (node !== undefined) return isOfEarlierMachine(pod, node);
+  return pod.nodeName !== undefined && pod.startedAt !== undefined;
 }
 
 /**

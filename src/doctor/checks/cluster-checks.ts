@@ -5,8 +5,10 @@ import {
   parseProviderId,
   rivalOf,
 } from "../../core/cluster/node.ts";
+import { isLeftByMachine } from "../../core/cluster/pod.ts";
 import { isLive } from "../../core/departure/departure.ts";
 import { budgetName, whyNeverAllowed } from "../../core/drain-plan/budget-standing.ts";
+import { matchesNodeSelector } from "../../core/policy/policy.ts";
 import { between, minutes } from "../../core/time/time.ts";
 import {
   type Check,
@@ -281,13 +283,38 @@ export const nodeChecks: readonly Check[] = [
     id: "left-pods",
     looksAt: "whether pods that ended with a machine are still listed as Failed",
     fix: "the controller removes those whose node name another machine has taken (docs/drain.md); for the rest: kubectl delete pods --all-namespaces --field-selector status.phase=Failed",
-    run: ({ leftPods }) =>
-      judging(leftPods, (left) => {
-        if (left.length === 0) return pass("no pods are left from machines that have ended");
-        return warn(
-          `${counted(left.length, "pod")} left from machines that ended: ${namesOf(left)}`,
-        );
-      }),
+    run: ({ failedPods, nodes }) =>
+      judging(failedPods, (failed) =>
+        judging(nodes, (all) => {
+          const byName = new Map(all.map((node) => [node.name, node]));
+          const left = failed
+            .filter((pod) => isLeftByMachine(pod, byName.get(pod.nodeName ?? "")))
+            .map(({ namespace, name }) => `${namespace}/${name}`);
+          if (left.length === 0) return pass("no pods are left from machines that have ended");
+          return warn(
+            `${counted(left.length, "pod")} left from machines that ended: ${namesOf(left)}`,
+          );
+        }),
+      ),
+  },
+  {
+    id: "local-volumes",
+    looksAt:
+      "whether persistent volumes are on the disks of Spot nodes, and are destroyed with their machines",
+    fix: "use a StorageClass whose disks outlive a machine, or keep these pods on stable nodes; if the application replicates its data, let one of their nodes leave at a time, with the budgets of a policy",
+    run: (facts) =>
+      judging(facts.localVolumes, (volumes) =>
+        judging(spotNodes(facts), (spot) => {
+          const lost = volumes.flatMap(({ claim, nodes }) => {
+            const node = spot.find((one) => matchesNodeSelector(one, nodes));
+            return node === undefined ? [] : [`${claim} on ${node.name}`];
+          });
+          if (lost.length === 0) return pass("no volume is on the disk of a Spot node");
+          return warn(
+            `${counted(lost.length, "volume")} will be destroyed with the machine: ${namesOf(lost)}`,
+          );
+        }),
+      ),
   },
   {
     id: "grace",
