@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sleepSecondsOf } from "../../src/audit/objects/pod-template.ts";
+import { sleepSecondsOf } from "../../src/audit/objects/sleep-seconds.ts";
 import { remarks, withContainer } from "./support/rule-remarks.ts";
 
 describe("the duration of a preStop hook", () => {

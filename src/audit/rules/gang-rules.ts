@@ -10,7 +10,7 @@ export const gangOnSpot: Rule = {
   id: "gang-on-spot",
   severity: "warning",
   title: "a workload on several nodes that ends as a whole can land on Spot nodes",
-  why: "The pods of a JobSet, of a group of a LeaderWorkerSet, of a pod group (Kueue, coscheduling), of a Volcano Job or of a training job work together: if one of their nodes leaves, all of them end or start over. Each node is another chance of an interruption, so one that runs on sixteen Spot nodes is interrupted sixteen times as often as one that runs on one. Lastcall does not rotate such nodes one by one (gates.gangWorkloads of the policy), but the cloud takes them one by one.",
+  why: "The pods of a JobSet, of a group of a LeaderWorkerSet, of a pod group (Kueue, coscheduling, Kubernetes' workload API), of a Volcano Job, of a training job, of Ray workers with several hosts or of GKE's queued provisioning work together: if one of their nodes leaves, all of them end or start over. Each node is another chance of an interruption, so one that runs on sixteen Spot nodes is interrupted sixteen times as often as one that runs on one. Lastcall does not rotate such nodes one by one (gates.gangWorkloads of the policy), but the cloud takes them one by one.",
   fix: "Write checkpoints often, keep it on stable nodes by a node selector or required node affinity, or use capacity that is provisioned and ended as a whole.",
   whenNotToUse:
     "The workload tolerates the loss of single pods (elastic training), or its pods share one node.",
@@ -67,22 +67,27 @@ function checkGangOnSpot(fleet: AuditedFleet): readonly Remark[] {
     if (name !== undefined) add(name, manifest);
   }
   for (const workload of spotWorkloads(fleet)) {
-    const { labels, annotations } = workload.template;
-    const name = gangOf({ namespace: workload.namespace, labels, annotations });
+    const { labels, annotations, schedulingGroup } = workload.template;
+    const { namespace } = workload;
+    const name = gangOf({ namespace, labels, annotations, schedulingGroup });
     if (name !== undefined) add(name.replace(/ group \d+$/, ""), workload);
   }
   return [...remarks.values()];
 }
 
-/** The name of a JobSet or a LeaderWorkerSet with several pods that may land on Spot nodes. */
+/** What reads the parts of a kind that ends as a whole, by `Kind.group`. */
+const partReaders: Readonly<Record<string, (manifest: Manifest) => readonly Part[]>> = {
+  "JobSet.jobset.x-k8s.io": jobSetParts,
+  "LeaderWorkerSet.leaderworkerset.x-k8s.io": leaderWorkerParts,
+  "RayCluster.ray.io": ({ json }) => rayParts(json, ["spec"]),
+  "RayJob.ray.io": ({ json }) => rayParts(json, ["spec", "rayClusterSpec"]),
+  "RayService.ray.io": ({ json }) => rayParts(json, ["spec", "rayClusterConfig"]),
+};
+
+/** The name of such an object with several pods that may land on Spot nodes. */
 function ownName(manifest: Manifest): string | undefined {
   const { kind, group, namespace, name } = manifest;
-  const parts =
-    group === "jobset.x-k8s.io" && kind === "JobSet"
-      ? jobSetParts(manifest)
-      : group === "leaderworkerset.x-k8s.io" && kind === "LeaderWorkerSet"
-        ? leaderWorkerParts(manifest)
-        : [];
+  const parts = partReaders[`${kind}.${group}`]?.(manifest) ?? [];
   const pods = parts.reduce((sum, part) => sum + part.pods, 0);
   const lands = parts.some(({ template }) => landingOf(readPodTemplate(template)) !== "Never");
   return pods > 1 && lands ? `${kind} ${namespace}/${name}` : undefined;
@@ -108,4 +113,15 @@ function leaderWorkerParts({ json }: Manifest): readonly Part[] {
   const group = valueAt(json, ["spec", "leaderWorkerTemplate"]);
   const size = wholeNumberOf(valueAt(group, ["size"])) ?? 1;
   return [{ template: valueAt(group, ["workerTemplate"]), pods: size }];
+}
+
+/**
+ * Source: kuberay `ray-operator/apis/ray/v1/raycluster_types.go`; a replica of a worker group with
+ * several hosts is one machine to Ray, such as a TPU slice. Others lose single workers.
+ */
+function rayParts(json: unknown, path: readonly string[]): readonly Part[] {
+  return listOf(valueAt(json, [...path, "workerGroupSpecs"])).flatMap((one) => {
+    const pods = wholeNumberOf(valueAt(one, ["numOfHosts"])) ?? 1;
+    return pods > 1 ? [{ template: valueAt(one, ["template"]), pods }] : [];
+  });
 }

@@ -11,6 +11,8 @@ export interface GangPod {
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
+  /** The group of Kubernetes' workload API that its spec names, if that was read. */
+  readonly schedulingGroup?: string | undefined;
 }
 
 interface GangKind {
@@ -24,7 +26,9 @@ interface GangKind {
 /**
  * Sources: the label constants of jobset `api/jobset/v1alpha2`, lws `api/leaderworkerset/v1`, kueue
  * `pkg/controller/jobs/pod/constants`, scheduler-plugins `apis/scheduling/v1alpha1`, volcano
- * `pkg/apis/batch/v1alpha1` and training-operator `pkg/apis/kubeflow.org/v1`.
+ * `pkg/apis/batch/v1alpha1`, training-operator `pkg/apis/kubeflow.org/v1` and kuberay
+ * `ray-operator/controllers/ray/utils`: KubeRay 1.5 and later label the workers of a replica that
+ * has several hosts.
  */
 const gangKinds: readonly GangKind[] = [
   { kind: "JobSet", label: "jobset.sigs.k8s.io/jobset-name" },
@@ -38,6 +42,7 @@ const gangKinds: readonly GangKind[] = [
   { kind: "pod group", label: "pod-group.scheduling.sigs.k8s.io" },
   { kind: "Volcano Job", label: "volcano.sh/job-name" },
   { kind: "training job", label: "training.kubeflow.org/job-name" },
+  { kind: "Ray worker group replica", label: "ray.io/worker-group-replica-name" },
 ];
 
 /** The labels of which the pods of such workloads have one. */
@@ -46,11 +51,24 @@ export const gangLabels: readonly string[] = gangKinds.map(({ label }) => label)
 /** Kueue queues the pods of a Deployment as a group, too, which does not end with one of them. */
 const servingAnnotation = "kueue.x-k8s.io/pod-group-serving";
 
+/**
+ * Pods that consume a ProvisioningRequest. Only with this class all of their nodes are provisioned
+ * at once. Source: kubernetes autoscaler `cluster-autoscaler/apis/provisioningrequest`.
+ */
+const provisioningRequest = "autoscaling.x-k8s.io/consume-provisioning-request";
+const provisioningClass = "autoscaling.x-k8s.io/provisioning-class-name";
+const queuedProvisioning = "queued-provisioning.gke.io";
+
 /** The name of the workload that a pod is a part of, such as `JobSet ml/train`. */
 export function gangOf(pod: Omit<GangPod, "node">): string | undefined {
-  const { namespace, labels, annotations } = pod;
+  const { namespace, labels, annotations, schedulingGroup } = pod;
   const found = gangKinds.find(({ label }) => labels[label] !== undefined);
-  if (found === undefined) return undefined;
+  if (found === undefined) {
+    if (schedulingGroup !== undefined) return `pod group ${namespace}/${schedulingGroup}`;
+    const isQueued = annotations[provisioningClass] === queuedProvisioning;
+    const request = isQueued ? annotations[provisioningRequest] : undefined;
+    return request === undefined ? undefined : `provisioning request ${namespace}/${request}`;
+  }
   const isServing = annotations[servingAnnotation] === "true";
   if (isServing && found.label === "kueue.x-k8s.io/pod-group-name") return undefined;
   const part = found.partLabel === undefined ? undefined : labels[found.partLabel];

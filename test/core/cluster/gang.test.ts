@@ -29,6 +29,7 @@ describe("a workload on several nodes", () => {
     [{ "pod-group.scheduling.sigs.k8s.io": "pg1" }, "pod group ml/pg1"],
     [{ "volcano.sh/job-name": "mnist" }, "Volcano Job ml/mnist"],
     [{ "training.kubeflow.org/job-name": "ddp" }, "training job ml/ddp"],
+    [{ "ray.io/worker-group-replica-name": "tpu-4f2a" }, "Ray worker group replica ml/tpu-4f2a"],
     [{ app: "web", "batch.kubernetes.io/job-name": "alone" }, undefined],
   ])("is recognized by the labels of its pods: %j", (labels, name) => {
     expect(gangOf(pod("n1", labels))).toBe(name);

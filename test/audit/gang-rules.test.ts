@@ -1,0 +1,66 @@
+import { expect, it } from "vitest";
+import { remarks } from "./support/rule-remarks.ts";
+
+const containers = "containers: [{name: main, image: main}]";
+const job = (pod: string, metadata = "") =>
+  `{apiVersion: batch/v1, kind: Job, metadata: {name: train, namespace: ml}, spec: {parallelism: 4, template: {metadata: {${metadata}}, spec: {restartPolicy: Never, ${pod} ${containers}}}}}\n`;
+const workers = (hosts: string, pod = "") =>
+  `workerGroupSpecs: [{groupName: tpu, ${hosts} template: {spec: {${pod} ${containers}}}}]`;
+const ray = (kind: string, spec: string) =>
+  `{apiVersion: ray.io/v1, kind: ${kind}, metadata: {name: llm, namespace: ml}, spec: {${spec}}}\n`;
+const stable = "nodeSelector: {cloud.google.com/gke-provisioning: standard},";
+const queued =
+  "autoscaling.x-k8s.io/provisioning-class-name: queued-provisioning.gke.io, autoscaling.x-k8s.io/consume-provisioning-request: r1";
+
+it.each([
+  [
+    "a pod group of Kubernetes' workload API",
+    job("schedulingGroup: {podGroupName: pg1},"),
+    "pod group ml/pg1",
+  ],
+  [
+    "the same in Kubernetes 1.35",
+    job("workloadRef: {name: w1, podGroup: workers},"),
+    "pod group ml/w1/workers",
+  ],
+  [
+    "a replica of it",
+    job("workloadRef: {name: w1, podGroup: workers, podGroupReplicaKey: r2},"),
+    "pod group ml/w1/workers/r2",
+  ],
+  [
+    "pods of a provisioning request",
+    job("", `annotations: {${queued}}`),
+    "provisioning request ml/r1",
+  ],
+  [
+    "a RayCluster with several hosts",
+    ray("RayCluster", workers("numOfHosts: 4,")),
+    "RayCluster ml/llm",
+  ],
+  ["a RayJob", ray("RayJob", `rayClusterSpec: {${workers("numOfHosts: 2,")}}`), "RayJob ml/llm"],
+  [
+    "a RayService",
+    ray("RayService", `rayClusterConfig: {${workers("numOfHosts: 2,")}}`),
+    "RayService ml/llm",
+  ],
+])("%s that may run on Spot nodes is reported", async (_, yaml, name) => {
+  expect(await remarks("gang-on-spot", yaml)).toEqual([
+    `warning Ends as a whole (${name}) when one of its nodes leaves, and may be placed on Spot nodes`,
+  ]);
+});
+
+it.each([
+  ["whose workers are on one host each", ray("RayCluster", workers(""))],
+  ["on stable nodes", ray("RayCluster", workers("numOfHosts: 4,", stable))],
+  [
+    "of another group named alike",
+    ray("RayCluster", workers("numOfHosts: 4,")).replace("ray.io", "x.io"),
+  ],
+  [
+    "that only waits for capacity, and is not provisioned at once",
+    job("", `annotations: {${queued.replace("queued-provisioning.gke.io", "check-capacity.x")}}`),
+  ],
+])("no workload %s is reported", async (_, yaml) => {
+  expect(await remarks("gang-on-spot", yaml)).toEqual([]);
+});
