@@ -199,7 +199,8 @@ function rowHold(node: NodeFacts, departure: Departure | undefined): RowHold | n
   }
   const hold = holdOf(node);
   if (hold.kind === "None") return null;
-  const { manager: by = null, at: sinceAt = null } = node.holdWriter ?? {};
+  const { user, manager, at: sinceAt = null } = node.holdWriter ?? {};
+  const by = user ?? manager ?? null;
   if (hold.kind === "Until") {
     return { mark: holdAnnotation, untilAt: hold.until, isOurs: true, by, sinceAt };
   }

@@ -18,13 +18,14 @@ import type {
   Urgency,
 } from "../contracts/kube-api.ts";
 import type { ClusterEvent, EventSink, EventTarget } from "../contracts/telemetry.ts";
-import { holdAnnotation } from "../core/cluster/node.ts";
+import { holdAnnotation, holdByAnnotation } from "../core/cluster/node.ts";
 import type { DepartureMove, NewDeparture } from "../core/departure/decision.ts";
 import { type Departure, departureFinalizer } from "../core/departure/departure.ts";
 import { fieldsOf, instantOf } from "../core/json/json-field.ts";
 import type { NoticeUpdate } from "../core/notice/notice.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
+import { callerName } from "./caller-name.ts";
 import {
   departurePath,
   departuresPath,
@@ -162,9 +163,10 @@ export class KubeOperatorWrites implements OperatorWrites {
     this.#api = api;
   }
 
-  hold(node: HeldNode, value: string | null): Promise<OperatorResult> {
+  async hold(node: HeldNode, value: string | null): Promise<OperatorResult> {
+    const by = value === null ? null : ((await callerName(this.#api)) ?? null);
     return this.#patch(nodePath(node.name), {
-      metadata: { annotations: { [holdAnnotation]: value } },
+      metadata: { annotations: { [holdAnnotation]: value, [holdByAnnotation]: by } },
       refusal: ({ metadata = {} }) => {
         if (metadata.uid !== node.uid) return "another node has its name now";
         const found = metadata.annotations?.[holdAnnotation] ?? null;

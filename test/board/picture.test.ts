@@ -108,6 +108,7 @@ it("says who holds a node, since when and until when, as far as known", () => {
   expect(holdOf(formatInstant(plus(now, hours(2))), writer)?.hold).toEqual({
     ...{ ...ours, ...known, untilAt: plus(now, hours(2)) },
   });
+  expect(holdOf("true", { ...writer, user: "eve" })?.hold?.by).toBe("eve");
   expect(holdOf("true", undefined)?.hold).toEqual({
     ...{ ...ours, by: null, sinceAt: null, untilAt: null },
   });

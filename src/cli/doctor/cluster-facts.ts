@@ -28,6 +28,7 @@ import {
 } from "../../doctor/facts.ts";
 import { type Right, rightName } from "../../doctor/rights.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import { callerName } from "../../kube/caller-name.ts";
 import { apiError } from "../../kube/object/api-call.ts";
 import { volumeSiteOf } from "../../kube/object/translate-pod.ts";
 import type { CommandIo } from "../command-line/command.ts";
@@ -184,7 +185,6 @@ export function accountGroups({ namespace }: Account): readonly string[] {
 }
 
 const reviews = "/apis/authorization.k8s.io/v1";
-const whoAmI = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
 /**
  * Whether a ServiceAccount has each of the permissions, by SubjectAccessReview; if the caller may
@@ -239,13 +239,6 @@ export async function askReview(
   if (answer.status === 403) return "Refused";
   if (answer.status !== 201) throw apiError({ method: "POST", path }, answer);
   return fieldsOf(valueAt(answer.body, ["status"])).allowed === true;
-}
-
-/** Served from Kubernetes 1.28; undefined if it is not served. */
-async function callerName(api: KubeApi, signal: AbortSignal): Promise<string | undefined> {
-  const body = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
-  const answer = await api.send({ method: "POST", path: whoAmI, body, signal });
-  return textOf(valueAt(answer.body, ["status", "userInfo", "username"]));
 }
 
 /** The volumes on one machine that a claim uses. */

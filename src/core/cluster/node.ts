@@ -137,6 +137,8 @@ export interface NodeCondition {
 export interface AnnotationWriter {
   /** As in `kubectl-annotate`. */
   readonly manager: string;
+  /** The user, if the program wrote the name together with the annotation. */
+  readonly user?: string | undefined;
   /** When it last wrote anything to the node. */
   readonly at?: Instant | undefined;
 }
@@ -196,6 +198,9 @@ export function bornAt(node: NodeFacts): Instant | undefined {
 }
 
 export const holdAnnotation = "lastcall.dev/hold";
+
+/** The user who set the hold: the board writes both with one request. */
+export const holdByAnnotation = "lastcall.dev/hold-by";
 
 /** Annotations of other tools that mean the same as our own hold: keep this node. */
 const foreignHolds = [

@@ -2,6 +2,8 @@ import type { KubeObject } from "../../contracts/kube-api.ts";
 import {
   type Amounts,
   type AnnotationWriter,
+  holdAnnotation,
+  holdByAnnotation,
   holdMarkIn,
   killerAnnotation,
   kuredAnnotation,
@@ -132,7 +134,7 @@ export function translateNode(node: KubeObject): NodeFacts {
     isUnreachable: (ready.status !== "True" && ready.status !== "False") || undefined,
     noticeConditions: noticeConditionsOf(status.conditions),
     clearedConditions: clearedConditionsOf(status.conditions),
-    holdWriter: writerOf(holdMarkIn(annotations), meta.managedFields),
+    holdWriter: writerOf(annotations, meta.managedFields),
     allocatable: status.allocatable === undefined ? undefined : amountsOf(status.allocatable),
     createdAt: instantOf(meta.creationTimestamp),
     deletionAt: instantOf(meta.deletionTimestamp),
@@ -178,14 +180,24 @@ function isNoticeType(type: unknown): type is string {
   return typeof type === "string" && noticeTypes.has(type);
 }
 
-/** The last writer of the managers that own the annotation. */
-function writerOf(mark: string | undefined, managed: unknown): AnnotationWriter | undefined {
+/**
+ * The last writer of the managers that own the hold. A user is named only by the program that still
+ * owns both annotations: another that sets another hold leaves the name of the first behind.
+ */
+function writerOf(
+  annotations: NodeFacts["annotations"],
+  managed: unknown,
+): AnnotationWriter | undefined {
+  const mark = holdMarkIn(annotations);
   if (mark === undefined) return undefined;
-  const writers = listOf(managed).flatMap((entry) => {
+  const writers = listOf(managed).flatMap((entry): readonly AnnotationWriter[] => {
     const { manager, time, fieldsV1 } = fieldsOf(entry);
     const owned = fieldsOf(fieldsOf(fieldsOf(fieldsV1)["f:metadata"])["f:annotations"]);
     const name = textOf(manager);
-    return name && `f:${mark}` in owned ? [{ manager: name, at: instantOf(time) }] : [];
+    if (!name || !(`f:${mark}` in owned)) return [];
+    const ownsUser = mark === holdAnnotation && `f:${holdByAnnotation}` in owned;
+    const user = ownsUser ? annotations[holdByAnnotation] : undefined;
+    return [{ manager: name, at: instantOf(time), ...(user ? { user } : {}) }];
   });
   return writers.toSorted((a, b) => (b.at ?? 0) - (a.at ?? 0))[0];
 }

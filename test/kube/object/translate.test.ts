@@ -94,6 +94,27 @@ describe("the facts of a node", () => {
       const held = { ...node, metadata: { ...node.metadata, annotations, managedFields } };
       expect(translateNode(held as KubeObject).holdWriter).toEqual(expected);
     });
+
+    const both = {
+      ...board,
+      fieldsV1: { "f:metadata": { "f:annotations": { [`f:${hold}`]: {}, [`f:${hold}-by`]: {} } } },
+    };
+    const onlyName = entry("lastcall", "2026-11-20T04:00:00Z", `${hold}-by`);
+
+    it.each([
+      ["the user that was written with the hold", [both], "eve"],
+      ["no user if another program has set another hold since", [onlyName, kubectl], undefined],
+      [
+        "no user if another program wrote the name",
+        [board, { ...onlyName, manager: "x" }],
+        undefined,
+      ],
+      ["no user without managedFields", undefined, undefined],
+    ])("name %s", (_, managedFields, user) => {
+      const annotations = { [hold]: "true", [`${hold}-by`]: "eve" };
+      const held = { ...node, metadata: { ...node.metadata, annotations, managedFields } };
+      expect(translateNode(held as KubeObject).holdWriter?.user).toBe(user);
+    });
   });
 
   it.each([["garbage"], [undefined], [17], ["2026-02-30T00:00:00Z"]])(
