@@ -2,6 +2,7 @@ import { type BoardPicture, isKnown } from "../board/stream.ts";
 import { ActDialog, type Intent } from "./act/act-dialog.tsx";
 import { DemoStage } from "./demo/demo-stage.tsx";
 import { DeparturesPage } from "./departures-page.tsx";
+import { useListChoice } from "./list-choice.ts";
 import { NodeView } from "./node/node-view.tsx";
 import { OutcomesPage } from "./outcomes-page.tsx";
 import { useState, type VNode } from "./preact.ts";
@@ -58,14 +59,15 @@ function isToBeSeen({ picture }: PageView, { page }: PagePlace): boolean {
 
 function Page({ view, place }: { readonly view: PageView; readonly place: PagePlace }): VNode {
   const [intent, setIntent] = useState<Intent | undefined>(undefined);
+  const list = useListChoice();
   return (
     <>
       {view.picture.fleet.isDemo && place.page === "Departures" ? <DemoStage view={view} /> : null}
-      {place.page === "Departures" ? <DeparturesPage view={view} /> : null}
+      {place.page === "Departures" ? <DeparturesPage view={view} list={list} /> : null}
       {place.page === "Timeline" ? (
-        <TimelinePage view={view} onAct={(kind, card) => setIntent({ kind, card })} />
+        <TimelinePage view={view} list={list} onAct={(kind, card) => setIntent({ kind, card })} />
       ) : null}
-      {place.page === "Outcomes" ? <OutcomesPage view={view} /> : null}
+      {place.page === "Outcomes" ? <OutcomesPage view={view} list={list} /> : null}
       {place.page === "Node" ? (
         <NodeView
           key={place.name}

@@ -87,6 +87,11 @@ async function readAnswer(response: Response): Promise<Answer> {
   return { status: response.status, json };
 }
 
+/** The part of the address before the fragment, without a step of the browser's history. */
+export function replaceSearch(search: string): void {
+  history.replaceState(null, "", `${location.pathname}${search}${location.hash}`);
+}
+
 /** Whether any element of the page has the keyboard focus. */
 export function hasFocus(): boolean {
   const { activeElement, body } = document;

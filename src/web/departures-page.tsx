@@ -1,7 +1,12 @@
 import { reasonWords } from "../board/reason-words.ts";
 import { type BoardRow, hasNoPolicy, type PodCounts, unreadLists } from "../board/stream.ts";
 import { Headline } from "./headline.tsx";
-import { useState, type VNode } from "./preact.ts";
+import { groupings, type ListView } from "./list-choice.ts";
+import { FilterField } from "./list-tools.tsx";
+import { MoreButton } from "./more-button.tsx";
+import { NextTable, Where, whereText } from "./next-table.tsx";
+import { CutText, NodeName } from "./node-name.tsx";
+import type { VNode } from "./preact.ts";
 import {
   filteredPast,
   filteredRows,
@@ -12,17 +17,22 @@ import {
   PastList,
   stayingRows,
 } from "./row-list.tsx";
-import { nodeLink, type PageView, useFirst } from "./view-state.ts";
+import { HoldNote } from "./row-status.tsx";
+import { type PageView, useFirst } from "./view-state.ts";
 import { readable, Sentence } from "./words/sentence.tsx";
-import { clockText, countdown, isolated, momentText, relativeText } from "./words/words.ts";
+import { clockText, countdown, momentText } from "./words/words.ts";
 
 /** The number of rows shown at first; the rest are shown on request. */
-const firstRows = 60;
-const [heldShown, pastShown, stayingShown] = [8, 8, 200];
+const [heldShown, pastShown, stayingShown] = [3, 8, 200];
 
-export function DeparturesPage({ view }: { readonly view: PageView }): VNode {
+interface PageProps {
+  readonly view: PageView;
+  readonly list: ListView;
+}
+
+export function DeparturesPage({ view, list }: PageProps): VNode {
   const { picture, words } = view;
-  const [filter, setFilter] = useState("");
+  const { filter } = list.choice;
   const rows = filteredRows(picture.rows, filter);
   const past = filteredPast(picture.past, filter);
   const unread = unreadLists(picture.fleet.missing);
@@ -32,6 +42,7 @@ export function DeparturesPage({ view }: { readonly view: PageView }): VNode {
     : unread.length > 0
       ? words.notRead
       : words.nobodyNext;
+  const next = nextRows(rows);
   // Rows that do not match the filter still count.
   const empty = (text: string) => (filter === "" ? text : words.noMatch(filter));
   return (
@@ -42,16 +53,16 @@ export function DeparturesPage({ view }: { readonly view: PageView }): VNode {
       <section aria-labelledby="next">
         <div class="section-head">
           <h2 id="next">{words.next}</h2>
-          <input
-            class="filter"
-            type="search"
-            aria-label={words.filter}
-            placeholder={words.filterHint}
-            value={filter}
-            onInput={({ currentTarget }) => setFilter(currentTarget.value)}
-          />
+          <div class="list-tools">
+            <GroupChoice view={view} list={list} />
+            <FilterField view={view} list={list} />
+          </div>
         </div>
-        <NextTable view={view} rows={nextRows(rows)} empty={empty(nobodyNext)} />
+        {next.length === 0 ? (
+          <p class="empty">{empty(nobodyNext)}</p>
+        ) : (
+          <NextTable view={view} list={list} rows={next} />
+        )}
       </section>
       <Staying view={view} rows={stayingRows(rows)} />
       <section aria-labelledby="departed">
@@ -62,6 +73,24 @@ export function DeparturesPage({ view }: { readonly view: PageView }): VNode {
           empty={empty(nothingDeparted(view))}
         />
       </section>
+    </div>
+  );
+}
+
+/** A second click on a grouping removes it. */
+function GroupChoice({ view: { words }, list: { choice, choose } }: PageProps): VNode {
+  return (
+    <div class="choices" role="group" aria-label={words.groups}>
+      {groupings.map((one) => (
+        <button
+          key={one}
+          type="button"
+          aria-pressed={choice.group === one}
+          onClick={() => choose({ group: choice.group === one ? undefined : one })}
+        >
+          {words.grouped[one]}
+        </button>
+      ))}
     </div>
   );
 }
@@ -108,9 +137,7 @@ function LeavingRow({ view, row }: RowProps): VNode {
         <span class="dim">{isCounted ? words.untilDeadline : words.beganAt}</span>
       </div>
       <div class="who">
-        <a class="name" href={nodeLink(row.node)}>
-          {row.node}
-        </a>
+        <NodeName name={row.node} />
         <span class="where">{whereText(row)}</span>
       </div>
       <div class="what">
@@ -161,149 +188,6 @@ export function PodMeter({
   );
 }
 
-/** If there are more than shown: a button that shows all. */
-export function MoreButton({
-  view,
-  count,
-  onMore,
-}: {
-  readonly view: PageView;
-  readonly count: number;
-  readonly onMore: (() => void) | undefined;
-}): VNode | null {
-  if (onMore === undefined) return null;
-  return (
-    <button type="button" class="more" onClick={onMore}>
-      {view.words.showAll(count)}
-    </button>
-  );
-}
-
-function NextTable({ view, rows, empty }: Rows & { readonly empty: string }): VNode {
-  const { words } = view;
-  const [shown, onMore] = useFirst(rows, firstRows);
-  if (rows.length === 0) return <p class="empty">{empty}</p>;
-  return (
-    <>
-      <table class="next">
-        <thead>
-          <tr>
-            <th scope="col">{words.time}</th>
-            <th scope="col">{words.node}</th>
-            <th scope="col" class="wide">
-              {words.zone}
-            </th>
-            <th scope="col" class="wide">
-              {words.pool}
-            </th>
-            <th scope="col" class="middle">
-              {words.why}
-            </th>
-            <th scope="col">{words.status}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {shown.map((row) => (
-            <NextRow key={row.id} view={view} row={row} />
-          ))}
-        </tbody>
-      </table>
-      <MoreButton view={view} count={rows.length} onMore={onMore} />
-    </>
-  );
-}
-
-function NextRow({ view, row }: RowProps): VNode {
-  const { now, language } = view;
-  const { departAt } = row;
-  const why = row.plannedBy ?? (row.cause === "Manual" ? "Requested" : row.reason);
-  return (
-    <tr title={readable(row.explain, view)}>
-      <td class="time">
-        <span class={isDryRun(row, view) ? "clock dim" : "clock"}>
-          {departAt === null ? "–:–" : clockText(departAt)}
-        </span>
-        <span class="dim">{departAt === null ? "" : relativeText(departAt, now, view)}</span>
-      </td>
-      <td class="who">
-        <a class="name" href={nodeLink(row.node)}>
-          {row.node}
-        </a>
-        <span class="where narrow">{whereText(row)}</span>
-      </td>
-      <td class="wide">{row.zone}</td>
-      <td class="wide">{row.pool}</td>
-      <td class="middle">
-        {reasonWords[why]?.[language] ?? why}
-        {row.window === null ? "" : ` · ${row.window}`}
-      </td>
-      <td class="state">
-        <StatusText view={view} row={row} />
-      </td>
-    </tr>
-  );
-}
-
-/** Whether its departure is only planned, and never carried out. */
-export function isDryRun({ policy, cause }: BoardRow, { picture }: PageView): boolean {
-  const card = picture.policies.find(({ name }) => name === policy);
-  return card?.isDryRun === true && (cause === null || cause === "Planned");
-}
-
-function StatusText({ view, row }: RowProps): VNode {
-  const { words, language, now } = view;
-  if (isDryRun(row, view)) return <span class="held">{words.dryRun}</span>;
-  if (row.state === "Held") {
-    return (
-      <>
-        <span class="held">
-          {words.held}: {reasonWords[row.reason]?.[language] ?? row.reason}
-        </span>
-        {row.reason === "OnHold" ? <HoldNote view={view} row={row} /> : null}
-      </>
-    );
-  }
-  if (row.heldBackTo !== null) {
-    return <span class="held">{words.heldBackTo(momentText(row.heldBackTo, now, language))}</span>;
-  }
-  if (row.hold !== null && row.hold.untilAt !== null && row.hold.untilAt > now) {
-    return <span class="held">{words.holdUntil(momentText(row.hold.untilAt, now, language))}</span>;
-  }
-  if (row.plannedBy !== null && row.plannedBy !== "Spaced") {
-    return <span class="held">{reasonWords[row.plannedBy][language]}</span>;
-  }
-  if (row.departAt !== null && isOverdue(row.departAt, view)) {
-    return <span class="held">{words.overdue}</span>;
-  }
-  const card = view.picture.policies.find(({ name }) => name === row.policy);
-  // A plan that cannot be kept as a whole is no schedule.
-  return card?.isFeasible === false ? (
-    <span class="dim">{words.inPlan}</span>
-  ) : (
-    <span class="good">{words.onSchedule}</span>
-  );
-}
-
-/**
- * A working controller starts within seconds; on a fast clock, the page samples few of its hours.
- */
-const lateMs = 60_000;
-
-function isOverdue(departAt: number, { now, rate }: PageView): boolean {
-  return now - departAt > lateMs * Math.max(1, rate);
-}
-
-/** Who holds a node, and from when until when. */
-export function HoldNote({ view, row: { hold } }: RowProps): VNode | null {
-  const { words, language, now } = view;
-  if (hold === null || (hold.untilAt !== null && hold.untilAt <= now)) return null;
-  const { by, sinceAt, untilAt } = hold;
-  const time = (at: number | null) => (at === null ? null : momentText(at, now, language));
-  // The author chose this name: isolate its text direction from the rest.
-  const who = by === null ? null : isolated(by);
-  return <span class="hold-note dim">{words.heldBy(who, time(sinceAt), time(untilAt))}</span>;
-}
-
 /** Always visible and not collapsed: these nodes leave only if somebody lets them. */
 function OnHold({ view, rows }: Rows): VNode | null {
   const { words } = view;
@@ -311,37 +195,57 @@ function OnHold({ view, rows }: Rows): VNode | null {
   if (rows.length === 0) return null;
   return (
     <section aria-labelledby="on-hold">
-      <h2 id="on-hold">{words.onHold}</h2>
+      <div class="section-head">
+        <h2 id="on-hold">{words.onHold}</h2>
+        <MoreButton view={view} count={rows.length} onMore={onMore} />
+      </div>
       <table class="staying">
         <thead>
           <tr>
             <th scope="col">{words.node}</th>
             <th scope="col" class="wide">
-              {words.zone} · {words.pool}
+              {words.zone}
             </th>
-            <th scope="col">{words.status}</th>
+            <th scope="col" class="wide">
+              {words.pool}
+            </th>
+            <th scope="col" class="said">
+              {words.status}
+            </th>
           </tr>
         </thead>
         <tbody>
           {shown.map((row) => (
-            <tr key={row.id}>
+            <tr key={row.id} title={readable(row.explain, view)}>
               <td class="who">
-                <a class="name" href={nodeLink(row.node)}>
-                  {row.node}
-                </a>
-                <span class="where narrow">{whereText(row)}</span>
+                <NodeName name={row.node} />
+                <Where row={row} />
               </td>
-              <td class="wide">{whereText(row)}</td>
-              <td class="state">
-                <Sentence view={view} text={row.explain} class="held" />
-                <HoldNote view={view} row={row} />
+              <td class="wide">
+                <CutText text={row.zone} />
+              </td>
+              <td class="wide">
+                <CutText text={row.pool} />
+              </td>
+              <td class="said">
+                <HeldBy view={view} row={row} />
               </td>
             </tr>
           ))}
         </tbody>
       </table>
-      <MoreButton view={view} count={rows.length} onMore={onMore} />
     </section>
+  );
+}
+
+/** The annotation is named unless it is Lastcall's own, which the section is about. */
+function HeldBy({ view, row }: RowProps): VNode {
+  const { hold } = row;
+  return (
+    <span class="held">
+      {hold === null || hold.isOurs ? null : <CutText text={hold.mark} />}
+      <HoldNote view={view} row={row} />
+    </span>
   );
 }
 
@@ -361,12 +265,16 @@ function Staying({ view, rows }: Rows): VNode | null {
             {shown.map((row) => (
               <tr key={row.id} title={readable(row.explain, view)}>
                 <td class="who">
-                  <a class="name" href={nodeLink(row.node)}>
-                    {row.node}
-                  </a>
+                  <NodeName name={row.node} />
+                  <Where row={row} />
                 </td>
-                <td class="wide">{whereText(row)}</td>
-                <td>{reasonWords[row.reason]?.[language] ?? row.reason}</td>
+                <td class="wide">
+                  <CutText text={row.zone} />
+                </td>
+                <td class="wide">
+                  <CutText text={row.pool} />
+                </td>
+                <td class="said">{reasonWords[row.reason]?.[language] ?? row.reason}</td>
               </tr>
             ))}
           </tbody>
@@ -375,8 +283,4 @@ function Staying({ view, rows }: Rows): VNode | null {
       </details>
     </section>
   );
-}
-
-export function whereText({ zone, pool }: Pick<BoardRow, "zone" | "pool">): string {
-  return [zone, pool].filter((part) => part !== "").join(" · ");
 }

@@ -6,20 +6,29 @@ import {
 } from "../board/outcome/counted-outcomes.ts";
 import { type OutcomeDay, outcomes } from "../board/stream.ts";
 import { getJson } from "./browser.ts";
-import { MoreButton } from "./departures-page.tsx";
+import type { ListView } from "./list-choice.ts";
+import { FilterField } from "./list-tools.tsx";
+import { MoreButton } from "./more-button.tsx";
 import { problemIn } from "./node/node-view.tsx";
 import { useEffect, useState, type VNode } from "./preact.ts";
-import { nothingDeparted, PastList } from "./row-list.tsx";
+import { filteredPast, nothingDeparted, PastList } from "./row-list.tsx";
 import { type PageView, useFirst } from "./view-state.ts";
 import { fineSpanText } from "./words/words.ts";
 
-export function OutcomesPage({ view }: { readonly view: PageView }): VNode {
+interface PageProps {
+  readonly view: PageView;
+  readonly list: ListView;
+}
+
+export function OutcomesPage({ view, list }: PageProps): VNode {
   const { words, picture } = view;
   const { days, isCounted } = picture.fleet;
   const asked = useCounted(isCounted);
   const most = days.reduce((found, day) => Math.max(found, countOf(day)), 1);
   const all = days.reduce((sum, day) => sum + countOf(day), 0);
-  const [past, onMore] = useFirst(picture.past, endedShown);
+  const { filter } = list.choice;
+  const found = filteredPast(picture.past, filter);
+  const [past, onMore] = useFirst(found, endedShown);
   return (
     <div class="outcomes">
       <section aria-labelledby="days">
@@ -54,12 +63,19 @@ export function OutcomesPage({ view }: { readonly view: PageView }): VNode {
       {isCounted ? <Counted view={view} asked={asked} /> : null}
       <AtNotice view={view} asked={asked} />
       <section aria-labelledby="ended">
-        <h2 id="ended">{words.departed}</h2>
+        <div class="section-head">
+          <h2 id="ended">{words.departed}</h2>
+          <FilterField view={view} list={list} />
+        </div>
         {all > picture.past.length ? (
           <p class="dim">{words.newestOf(picture.past.length, all)}</p>
         ) : null}
-        <PastList view={view} past={past} />
-        <MoreButton view={view} count={picture.past.length} onMore={onMore} />
+        <PastList
+          view={view}
+          past={past}
+          empty={filter === "" ? nothingDeparted(view) : words.noMatch(filter)}
+        />
+        <MoreButton view={view} count={found.length} onMore={onMore} />
       </section>
     </div>
   );

@@ -5,8 +5,10 @@ import {
   type PodLoss,
   unreadLists,
 } from "../board/stream.ts";
+import type { Grouping, ListChoice, SortColumn } from "./list-choice.ts";
+import { NodeName } from "./node-name.tsx";
 import type { VNode } from "./preact.ts";
-import { nodeLink, type PageView } from "./view-state.ts";
+import type { PageView } from "./view-state.ts";
 import { Sentence } from "./words/sentence.tsx";
 import { fineSpanText, isolated, momentText } from "./words/words.ts";
 
@@ -33,6 +35,42 @@ export function nextRows(rows: readonly BoardRow[]): readonly BoardRow[] {
     .filter(({ state }) => state === "Held" || state === "Scheduled")
     .filter((row) => !isHeldForGood(row))
     .toSorted((a, b) => dueAt(a) - dueAt(b) || byName(a, b));
+}
+
+/** What a column is sorted by; undefined for the order in which the rows are. */
+export type SortKeys = Readonly<Record<SortColumn, ((row: BoardRow) => string) | undefined>>;
+
+/** Rows that are equal in the column stay in their order, in either direction. */
+export function sortedRows(
+  rows: readonly BoardRow[],
+  { sort, isDescending }: Pick<ListChoice, "sort" | "isDescending">,
+  keys: SortKeys,
+): readonly BoardRow[] {
+  const key = keys[sort];
+  if (key === undefined) return isDescending ? rows.toReversed() : rows;
+  const sign = isDescending ? -1 : 1;
+  return rows
+    .map((row) => ({ row, text: key(row) }))
+    .toSorted((a, b) => sign * compare(a.text, b.text))
+    .map(({ row }) => row);
+}
+
+export interface RowGroup {
+  /** Undefined if the rows are not grouped. */
+  readonly name: string | undefined;
+  readonly rows: readonly BoardRow[];
+}
+
+/** By name; the rows of a group stay in their order. */
+export function rowGroups(
+  rows: readonly BoardRow[],
+  group: Grouping | undefined,
+): readonly RowGroup[] {
+  if (group === undefined) return [{ name: undefined, rows }];
+  const groups = Map.groupBy(rows, (row) => row[group]);
+  return [...groups]
+    .map(([name, members]) => ({ name, rows: members }))
+    .toSorted((a, b) => compare(a.name, b.name));
 }
 
 /** Held indefinitely by a person: whoever is on call should see that. */
@@ -124,9 +162,7 @@ function PastRow({ view, past }: { readonly view: PageView; readonly past: PastD
   return (
     <li>
       <span class="when">{momentText(past.endedAt, now, language)}</span>
-      <a class="name" href={nodeLink(past.node)}>
-        {past.node}
-      </a>
+      <NodeName name={past.node} />
       <span class={`outcome ${past.outcome}`}>{words.outcomesWords[past.outcome]}</span>
       <span class="why" dir="auto">
         <Sentence view={view} text={past.explain} class="" />

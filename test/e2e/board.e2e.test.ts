@@ -105,7 +105,7 @@ describe("the board of a user with all permissions", () => {
     await page.getByRole("button", { name: "Hold", exact: true }).click();
     expect(await confirm(page)).toContain("spot-5 has no planned departure");
     expect(await holdOn("spot-5")).toBe("true");
-    await page.getByText(/^Held by lastcall since .*, until released$/).waitFor();
+    await page.getByText(/^Held by e2e-admin since .*, until released$/).waitFor();
     await page.getByRole("button", { name: "Release hold" }).click();
     await confirm(page);
     expect(await holdOn("spot-5")).toBe("");

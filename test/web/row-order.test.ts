@@ -6,6 +6,9 @@ import {
   heldRows,
   laneRows,
   nextRows,
+  rowGroups,
+  type SortKeys,
+  sortedRows,
   stayingRows,
 } from "../../src/web/row-list.tsx";
 import { languages } from "../../src/web/view-state.ts";
@@ -90,5 +93,41 @@ describe("a filter", () => {
   ])("%j matches the same nodes among those present and past", (text, here, gone) => {
     expect(names(filteredRows([spot], text))).toEqual(here);
     expect(filteredPast(past, text).map(({ node }) => node)).toEqual(gone);
+  });
+});
+
+describe("the next departures", () => {
+  const [a, b, c] = [
+    row("n1", { zone: "z", pool: "web" }),
+    row("n2", { zone: "", pool: "db" }),
+    row("n3", { zone: "a", pool: "web" }),
+  ];
+  const keys = { time: undefined, pool: ({ pool }) => pool } as Partial<SortKeys> as SortKeys;
+
+  it.each([
+    ["time", false, ["n1", "n2", "n3"]],
+    ["time", true, ["n3", "n2", "n1"]],
+    ["pool", false, ["n2", "n1", "n3"]],
+    ["pool", true, ["n1", "n3", "n2"]],
+  ] as const)(
+    "sorted by %s, descending: %s, keep equal rows in order",
+    (sort, isDescending, is) => {
+      expect(names(sortedRows([a, b, c], { sort, isDescending }, keys))).toEqual(is);
+    },
+  );
+
+  it("are one group if they are not grouped, otherwise one by name for each value", () => {
+    const groupsOf = (group: "pool" | "zone" | undefined) =>
+      rowGroups([a, b, c], group).map(({ name, rows: of }) => [name, ...names(of)]);
+    expect(groupsOf(undefined)).toEqual([[undefined, "n1", "n2", "n3"]]);
+    expect(groupsOf("pool")).toEqual([
+      ["db", "n2"],
+      ["web", "n1", "n3"],
+    ]);
+    expect(groupsOf("zone")).toEqual([
+      ["", "n2"],
+      ["a", "n3"],
+      ["z", "n1"],
+    ]);
   });
 });

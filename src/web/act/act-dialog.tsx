@@ -10,9 +10,9 @@ import {
   nextHour,
   postJson,
 } from "../browser.ts";
-import { HoldNote } from "../departures-page.tsx";
 import { problemIn } from "../node/node-view.tsx";
 import { useEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
+import { HoldNote } from "../row-status.tsx";
 import type { PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
 import { spanText, type Words } from "../words/words.ts";

@@ -8,9 +8,11 @@ import {
 } from "../../board/stream.ts";
 import { type NodeAct, NodeActs } from "../act/act-buttons.tsx";
 import { after, getJson } from "../browser.ts";
-import { HoldNote, isDryRun, PodMeter, whereText } from "../departures-page.tsx";
+import { PodMeter } from "../departures-page.tsx";
+import { whereText } from "../next-table.tsx";
 import { useEffect, useState, type VNode } from "../preact.ts";
 import { PastList } from "../row-list.tsx";
+import { HoldNote, isDryRun } from "../row-status.tsx";
 import type { PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
 import {

@@ -1,6 +1,8 @@
 import type { SupposedPicture } from "../../board/picture.ts";
 import { type BoardRow, hasNoPolicy, type PolicyCard } from "../../board/stream.ts";
 import { type PolicyAct, PolicyActs } from "../act/act-buttons.tsx";
+import type { ListView } from "../list-choice.ts";
+import { FilterField } from "../list-tools.tsx";
 import { useState, type VNode } from "../preact.ts";
 import { filteredRows, laneRows } from "../row-list.tsx";
 import { nodeLink, type PageView } from "../view-state.ts";
@@ -14,20 +16,23 @@ const spans = [12, 24, 48] as const;
 /** More lanes than this cannot be read; the filter reduces them. */
 const mostLanes = 400;
 
-interface TimelineProps {
+interface TimelineProps extends ActProps {
+  readonly list: ListView;
+}
+
+interface ActProps {
   readonly view: PageView;
   readonly onAct: (act: PolicyAct, card: PolicyCard) => void;
 }
 
-export function TimelinePage({ view, onAct }: TimelineProps): VNode {
+export function TimelinePage({ view, list, onAct }: TimelineProps): VNode {
   const { words, picture, language } = view;
   const [hours, setHours] = useState<number>(24);
   const [isTable, setTable] = useState(false);
-  const [filter, setFilter] = useState("");
   const [asked, setAsked] = useState<string | undefined>(undefined);
   const [supposed, setSupposed] = useState<SupposedPicture | undefined>(undefined);
   const shown = supposed === undefined ? view : { ...view, picture: { ...picture, ...supposed } };
-  const found = filteredRows(shown.picture.rows, filter);
+  const found = filteredRows(shown.picture.rows, list.choice.filter);
   const rows = laneRows(found, mostLanes);
   const card = picture.policies.find(({ name }) => name === asked);
   return (
@@ -62,14 +67,7 @@ export function TimelinePage({ view, onAct }: TimelineProps): VNode {
         <button type="button" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
           {isTable ? words.asDrawing : words.asTable}
         </button>
-        <input
-          class="filter"
-          type="search"
-          aria-label={words.filter}
-          placeholder={words.filterHint}
-          value={filter}
-          onInput={({ currentTarget }) => setFilter(currentTarget.value)}
-        />
+        <FilterField view={view} list={list} />
       </div>
       {rows.length === found.length ? null : (
         <p class="dim">{words.someLanes(rows.length, found.length)}</p>
@@ -86,7 +84,7 @@ export function TimelinePage({ view, onAct }: TimelineProps): VNode {
   );
 }
 
-interface CardsProps extends TimelineProps {
+interface CardsProps extends ActProps {
   /** The policy of the what-if. */
   readonly asked: string | undefined;
   readonly onAsk: (policy: string | undefined) => void;
@@ -110,7 +108,7 @@ function Cards({ view, onAct, asked, onAsk }: CardsProps): VNode | null {
   );
 }
 
-interface CardProps extends TimelineProps {
+interface CardProps extends ActProps {
   readonly card: PolicyCard;
   readonly isAsked: boolean;
   readonly onAsk: () => void;

@@ -2,6 +2,7 @@
 import type { ActionState, Outcome, Phase } from "../../core/departure/departure.ts";
 import type { HeadlineSubject } from "../../core/plan/headline.ts";
 import type { Cause } from "../../core/policy/action.ts";
+import type { Grouping } from "../list-choice.ts";
 
 export type Language = "en" | "ja";
 
@@ -55,6 +56,11 @@ export interface Words {
   readonly heldBy: (by: string | null, since: string | null, until: string | null) => string;
   readonly filter: string;
   readonly filterHint: string;
+  readonly sortBy: (column: string) => string;
+  readonly groups: string;
+  readonly grouped: Readonly<Record<Grouping, string>>;
+  /** How many of a group's nodes do not leave as planned. */
+  readonly oddCount: (count: number) => string;
   readonly showAll: (count: number) => string;
   readonly matched: (count: number) => string;
   readonly spacing: string;
