@@ -124,6 +124,14 @@ describe("in Japanese", () => {
       "2 nodes are on hold (n1, n2), the longest since 2026-11-20T09:30:00.000Z",
       "2 台が保留中です（n1, n2）、最も長いものは 2026-11-20T09:30:00.000Z から",
     ],
+    [
+      "11 nodes are on hold (n1, n2, n3 and 8 more), the longest since 2026-11-20T09:30:00.000Z",
+      "11 台が保留中です（n1, n2, n3 ほか 8 台）、最も長いものは 2026-11-20T09:30:00.000Z から",
+    ],
+    [
+      "5 nodes are leaving now (n1, n2, n3 and 2 more), 1 of them on a notice",
+      "5 台が出発中です（n1, n2, n3 ほか 2 台）、うち 1 台は通知による",
+    ],
     ["1 node is leaving now (n1), on a notice", "1 台が通知により出発中です（n1）"],
     ["lastcall-1 leads", "lastcall-1 がリーダーです"],
     [

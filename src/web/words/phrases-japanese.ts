@@ -46,12 +46,12 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   [/^No node is leaving now$/, "出発中のノードはありません"],
   [/^1 node is leaving now \((.+)\), on a notice$/, "1 台が通知により出発中です（$1）"],
   [
-    /^(\d+) nodes? (?:is|are) leaving now \((.+)\)(?:, (\d+) of them on a notice)?$/,
-    "$1 台が出発中です（$2）[、うち $3 台は通知による]",
+    /^(\d+) nodes? (?:is|are) leaving now \((.+?)(?: and (\d+) more)?\)(?:, (\d+) of them on a notice)?$/,
+    "$1 台が出発中です（$2[ ほか $3 台]）[、うち $4 台は通知による]",
   ],
   [
-    /^(\d+) nodes? (?:is|are) on hold \((.+?)\)(?:, (?:the longest )?since (\S+))?$/,
-    "$1 台が保留中です（$2）[、最も長いものは $3 から]",
+    /^(\d+) nodes? (?:is|are) on hold \((.+?)(?: and (\d+) more)?\)(?:, (?:the longest )?since (\S+))?$/,
+    "$1 台が保留中です（$2[ ほか $3 台]）[、最も長いものは $4 から]",
   ],
   [/^(\S+) leads$/, "$1 がリーダーです"],
   [
