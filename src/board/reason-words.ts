@@ -47,6 +47,7 @@ export const reasonWords: Readonly<Record<Reason, Readonly<Record<"en" | "ja", s
   HeldByPerson: { en: "Held by a user", ja: "利用者が保留" },
   DeadlineFirst: { en: "Its deadline comes first", ja: "期限があるため先に計画どおり出発" },
   CordonedByOthers: { en: "Cordoned by somebody else", ja: "他者が cordon 済み" },
+  DrainImpossible: { en: "Its drain would be rolled back", ja: "ドレインを完了できない" },
   ReleaseImpossible: { en: "Its machine could not be released", ja: "マシンを解放できない" },
   CloudUnreachable: { en: "Its cloud does not respond", ja: "クラウドが応答なし" },
   Started: { en: "Started", ja: "開始" },

@@ -89,6 +89,10 @@ export const clusterEvents = {
     ...{ type: "Warning", about: aboutNode },
     tells: "It is not drained, because its machine could not be released afterwards, and why.",
   },
+  DrainImpossible: {
+    ...{ type: "Warning", about: aboutNode },
+    tells: "It is not drained, because its drain would be rolled back, and which pod is why.",
+  },
   CloudUnreachable: {
     ...{ type: "Warning", about: aboutNode },
     tells:

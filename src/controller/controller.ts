@@ -5,7 +5,11 @@ import type { LeaderDuty, Leadership } from "../contracts/leadership.ts";
 import { metricNames, type Telemetry } from "../contracts/telemetry.ts";
 import type { WorkloadAuditor } from "../contracts/workload-auditor.ts";
 import { type Rng, Sampler } from "../core/chance/chance.ts";
+import type { NodeFacts } from "../core/cluster/node.ts";
 import { TerminationMemory } from "../core/drain/drain-time.ts";
+import { drainObstacle } from "../core/drain-plan/drain-obstacle.ts";
+import { planDrain } from "../core/drain-plan/drain-plan.ts";
+import type { Policy } from "../core/policy/policy.ts";
 import type { Millis } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { ActiveDepartures } from "./departure/active-departures.ts";
@@ -94,7 +98,10 @@ export class Controller {
     const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();
     const executor = new Executor({ ports, telemetry, mayAct });
     const readNode = (name: string) => ports.marks.read(name);
-    const checks = new ReleaseChecks({ executor, clock, view: () => fleet.view() });
+    const checks = new ReleaseChecks({
+      ...{ executor, clock, view: () => fleet.view() },
+      drainObstacle: (node, policy) => this.#drainObstacle(node, policy),
+    });
     const activeDepartures = new ActiveDepartures(fleet, {
       ...ports,
       executor,
@@ -147,6 +154,23 @@ export class Controller {
       // From now on the next leader reports the gauges.
       for (const name of metricNames.gauges) telemetry.metrics.set(name, []);
       this.health.stoodDown();
+    }
+  }
+
+  /** Before a planned start. What cannot be read does not hold it: the API enforces budgets. */
+  async #drainObstacle(node: NodeFacts, policy: Policy | undefined): Promise<string | undefined> {
+    const { fleet, ports, telemetry, clock, self } = this.#options;
+    if (policy === undefined || policy.drain.onTimeout !== "RollBack") return undefined;
+    try {
+      const [pods, budgets] = await Promise.all([ports.pods.list(node.name), ports.pods.budgets()]);
+      const rule = policy.drain;
+      const plan = planDrain({ node, pods, budgets, rule, now: clock.now(), self });
+      const { departures } = fleet.view();
+      const former = departures.filter((one) => one.node.uid === node.uid);
+      return drainObstacle(plan, { rule, former });
+    } catch (error) {
+      telemetry.log.warn("look-ahead-failed", { node: node.name, error: messageOf(error) });
+      return undefined;
     }
   }
 

@@ -6,7 +6,7 @@ import type { NodeFacts } from "../core/cluster/node.ts";
 import { type Departure, isLive } from "../core/departure/departure.ts";
 import { policyFor } from "../core/notice/interruption.ts";
 import type { FleetPlan } from "../core/plan/fleet-plan.ts";
-import { type ReleaseMode, selectPolicy } from "../core/policy/policy.ts";
+import { type Policy, type ReleaseMode, selectPolicy } from "../core/policy/policy.ts";
 import {
   answersByName,
   impossible,
@@ -28,6 +28,10 @@ export interface ReleaseCheckOptions {
   readonly clock: Clock;
   /** The current state of the watched fleet, whose policies and departures have actions. */
   readonly view: () => FleetView;
+  /** Looks at the pods of a node: why its drain would be rolled back; undefined if it would not. */
+  readonly drainObstacle?:
+    | ((node: NodeFacts, policy: Policy | undefined) => Promise<string | undefined>)
+    | undefined;
 }
 
 /** What to check: the machines that could leave now, and those of the plan. */
@@ -232,7 +236,7 @@ export class ReleaseChecks {
 /** Checks one machine with a timeout. A timeout is an answer as well. */
 async function askAboutRelease(
   question: ReleasabilityQuestion,
-  { executor, clock, view }: ReleaseCheckOptions,
+  { executor, clock, view, drainObstacle = nothingKnown }: ReleaseCheckOptions,
   signal: AbortSignal,
 ): Promise<ReleaseAnswer> {
   const { node, mode } = question;
@@ -249,10 +253,16 @@ async function askAboutRelease(
   });
   try {
     const detach = detachOf(node, view());
-    const found = await Promise.race([checker.check({ providerID, mode, detach }, until), limit]);
-    return found.kind === "Possible"
-      ? { kind: "Possible", mode, untilAt: plus(clock.now(), goodForMs) }
-      : { ...impossible(found.problem), mode };
+    const asked = Promise.all([
+      checker.check({ providerID, mode, detach }, until),
+      drainObstacle(node, policyOf(node, view())),
+    ]);
+    const [found, obstacle] = await Promise.race([asked, limit]);
+    if (found.kind !== "Possible") return { ...impossible(found.problem), mode };
+    if (obstacle !== undefined) {
+      return { kind: "Problem", reason: "DrainImpossible", detail: obstacle, mode };
+    }
+    return { kind: "Possible", mode, untilAt: plus(clock.now(), goodForMs) };
   } catch (error) {
     signal.throwIfAborted();
     const fault = isLastcallError(error) ? error : unexpected(providerID, error);
@@ -263,11 +273,19 @@ async function askAboutRelease(
   }
 }
 
+async function nothingKnown(): Promise<undefined> {}
+
+/** The policy by which the node leaves. */
+function policyOf(node: NodeFacts, { departures, policies }: FleetView): Policy | undefined {
+  const first = departures.find((one) => isLive(one) && one.node.uid === node.uid);
+  return first ? policyFor(first, node, policies) : selectPolicy(node, policies)?.policy;
+}
+
 /** Whether actions take the machine out of its group, by the node's departure or its policy. */
-function detachOf(node: NodeFacts, { departures, policies }: FleetView): DetachState | undefined {
-  const live = departures.filter((one) => isLive(one) && one.node.uid === node.uid);
+function detachOf(node: NodeFacts, view: FleetView): DetachState | undefined {
+  const live = view.departures.filter((one) => isLive(one) && one.node.uid === node.uid);
   const [first] = live;
-  const policy = first ? policyFor(first, node, policies) : selectPolicy(node, policies)?.policy;
+  const policy = policyOf(node, view);
   return detachState(policy?.actions ?? [], {
     cause: first?.cause ?? "Planned",
     records: live.flatMap(({ status }) => status.actions ?? []),

@@ -157,7 +157,9 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   if (policy.dryRun) return [{ kind: "Leave", node, ...because("DryRun", departure) }];
   const answer = snapshot.releaseAnswers.get(node.uid);
   const release = releaseVerdict({ policy, node, answer, at: now });
-  if (release.kind === "Held") return hold(departure, release, pass);
+  // A person who asks for a departure may help with its pods.
+  const isHeld = release.kind === "Held" && release.reason !== "DrainImpossible";
+  if (isHeld) return hold(departure, release, pass);
   const forced = deadlineAt !== undefined && now >= deadlineAt;
   const start = { departure, reason: "Requested", policy, node } as const;
   if (policy.budgets.length > 0 && !forced) {
@@ -302,6 +304,7 @@ const retoldHolds: ReadonlySet<Reason> = new Set([
   "OutsideWindow",
   "OnHold",
   "ReleaseImpossible",
+  "DrainImpossible",
   "DeadlineFirst",
 ]);
 

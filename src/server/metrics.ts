@@ -48,7 +48,7 @@ export const gauges: Readonly<Record<GaugeName, Described>> = {
     labels: ["policy", "reason"],
   },
   lastcall_plan_unreleasable: {
-    help: "Planned departures that cannot start, because their machines could not be released: ReleaseImpossible or CloudUnreachable.",
+    help: "Planned departures that cannot start, because their nodes could not be drained or their machines not be released: DrainImpossible, ReleaseImpossible or CloudUnreachable.",
     labels: ["policy", "reason"],
   },
   lastcall_plan_spacing_seconds: {

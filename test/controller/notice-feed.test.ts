@@ -93,6 +93,7 @@ describe("a notice from a feed", () => {
     "without a deadline never uncordons the node while its machine is there: %s",
     async (_, lifetime) => {
       const { world, word, tell, stop } = await stage(lifetime);
+      world.patchPolicy({ spec: { drain: { onTimeout: "Wait" } } });
       world.patchBudget("web", { spec: { maxUnavailable: 0 } });
       if ("max" in lifetime) {
         await world.passUntil(() => world.statusOf("n1").phase === "Draining", hours(24));

@@ -161,7 +161,8 @@ describe("a person", () => {
       lifetime: { max: "1h", reserve: "30m" },
       // While the capacity is not there, the departure remains in Preparing.
       replacement: { when: phase === "Preparing" ? "BeforeDrain" : "None", timeout: "55m" },
-      drain: { timeout: "20m" },
+      // With RollBack, it would not start, as the budget can never allow an eviction.
+      drain: { timeout: "20m", onTimeout: "Wait" },
     });
     const first = new AbortController();
     const running = world.startController(first.signal);

@@ -1,14 +1,20 @@
 import { describe, expect, it } from "vitest";
+import type { KubeRequest } from "../../src/contracts/kube-api.ts";
 import { formatInstant, hours, minutes, plus } from "../../src/core/time/time.ts";
 import { dawn, ModelWorld, policies, spotPolicy, webWorkload } from "../support/model-world.ts";
 
 const names = ["n0", "n1", "n2", "n3"];
 
-/** Four nodes with one launch time, over an hour apart, and a budget that allows no eviction. */
-function stuckFleet(): ModelWorld {
+/** Four nodes with one launch time, over an hour apart, and a webhook that denies all evictions. */
+function stuckFleet(): { readonly world: ModelWorld; readonly allow: () => void } {
   const world = new ModelWorld();
   for (const [index, name] of names.entries()) world.addNode(name, "abc"[index % 3] as string);
-  webWorkload(world, { replicas: 6, maxUnavailable: 0 });
+  webWorkload(world, { replicas: 6, maxUnavailable: 6 });
+  const send = world.api.send.bind(world.api);
+  const code = 403;
+  const body = { kind: "Status", status: "Failure", reason: "Forbidden", code, message: "not now" };
+  world.api.send = async (request: KubeRequest) =>
+    request.path.endsWith("/eviction") ? { status: code, body } : send(request);
   spotPolicy(world, {
     // The pods have to run, and their budget to count them, before the first node leaves.
     lifetime: { min: "10m", max: "4h", reserve: "30m" },
@@ -16,7 +22,10 @@ function stuckFleet(): ModelWorld {
     drain: { timeout: "2m", onTimeout: "RollBack" },
     waves: { sizes: [1, 2] },
   });
-  return world;
+  const allow = () => {
+    world.api.send = send;
+  };
+  return { world, allow };
 }
 
 function starts(world: ModelWorld): readonly string[] {
@@ -30,7 +39,7 @@ function conditionOf(world: ModelWorld): unknown {
 
 describe("a canary that cannot be drained", () => {
   it("halts the waves until a person restarts them, and then all nodes leave", async () => {
-    const world = stuckFleet();
+    const { world, allow } = stuckFleet();
     const stop = new AbortController();
     const running = world.startController(stop.signal);
     // The first leaves at 00:10 and the last at 03:30, so another two are due by 02:30.
@@ -40,7 +49,7 @@ describe("a canary that cannot be drained", () => {
     const held = names.filter((name) => world.statusOf(name).phase === "Held");
     expect(held.length).toBeGreaterThan(0);
 
-    world.patchBudget("web", { spec: { maxUnavailable: 6 } });
+    allow();
     const restartedAt = formatInstant(plus(dawn, hours(2.5)));
     world.patchPolicy({ spec: { waves: { sizes: [1, 2], restartedAt } } });
     await world.pass(minutes(5));

@@ -257,6 +257,8 @@ export async function checkRelease(
   try {
     const answer = await context.askAboutRelease({ node, mode }, until);
     if (answer.kind === "Possible" || over.signal.aborted) return undefined;
+    // A person who asks for a departure may help with its pods.
+    if (answer.reason === "DrainImpossible" && departure().cause === "Manual") return undefined;
     // An earlier leader may have cordoned the node and started its actions.
     await context.actions.suspend(signal);
     await uncordon(context, signal);

@@ -1,4 +1,4 @@
-import type { Reason } from "../reason/reason.ts";
+import type { ReleaseReason } from "../policy/release-answer.ts";
 import { explainForecast } from "./explain-forecast.ts";
 import type { FleetPlan, NotPlanned, PolicyPlan } from "./fleet-plan.ts";
 
@@ -11,7 +11,7 @@ export type PolicyStandingReason =
   | "Paused"
   | "NoNodes"
   | "PolicyInvalid"
-  | Extract<Reason, "ReleaseImpossible" | "CloudUnreachable">
+  | ReleaseReason
   | "Late"
   | "InTime";
 

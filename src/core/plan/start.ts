@@ -168,6 +168,8 @@ export type StartVerdict =
 const unforced: ReadonlySet<Reason> = new Set([
   "ReleaseImpossible",
   "CloudUnreachable",
+  // At its deadline as well, the other pods would be evicted for nothing. A notice drains them.
+  "DrainImpossible",
   "HeldByPerson",
   "OnHold",
   "PolicyPaused",

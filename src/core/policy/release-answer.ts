@@ -35,9 +35,12 @@ export function ownerProblem(node: Labelled, mode: ReleaseMode): string | undefi
   return `the machine belongs to Karpenter (NodePool ${pool}), set instance.release to NodeClaim instead of ${mode}`;
 }
 
-export type ReleaseReason = Extract<Reason, "ReleaseImpossible" | "CloudUnreachable">;
+export type ReleaseReason = Extract<
+  Reason,
+  "ReleaseImpossible" | "CloudUnreachable" | "DrainImpossible"
+>;
 
-/** Why a machine could not be released if its node were drained now. */
+/** Why a node could not be drained, or its machine not be released afterwards. */
 export interface ReleaseProblem {
   readonly kind: "Problem";
   readonly reason: ReleaseReason;
@@ -77,7 +80,9 @@ export function impossible(detail: string): ReleaseProblem {
 }
 
 export function isReleaseReason(reason: string | undefined): reason is ReleaseReason {
-  return reason === "ReleaseImpossible" || reason === "CloudUnreachable";
+  return (
+    reason === "ReleaseImpossible" || reason === "CloudUnreachable" || reason === "DrainImpossible"
+  );
 }
 
 /** What determines who could release the machine of a node. */
@@ -161,7 +166,7 @@ export function releaseStanding(
     return verdict.kind === "Held" ? [{ name: node.name, answer: verdict }] : [];
   });
   // What a user has to change is reported before what may resolve itself.
-  const lasting = found.find(({ answer }) => answer.reason === "ReleaseImpossible");
+  const lasting = found.find(({ answer }) => answer.reason !== "CloudUnreachable");
   const told = (lasting ?? found[0])?.answer;
   if (told === undefined) return undefined;
   return { reason: told.reason, detail: told.detail, nodes: found.map(({ name }) => name) };

@@ -42,6 +42,7 @@ export const reasons = [
   "DeadlineFirst",
   "CordonedByOthers",
   "ReleaseImpossible",
+  "DrainImpossible",
   "CloudUnreachable",
   // What happens during a departure.
   "Started",
@@ -153,6 +154,7 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   CordonedByOthers: () => "waits, because somebody else cordoned it",
   ReleaseImpossible: (f) =>
     `is not drained, because its machine could not be released afterwards${after(f)}`,
+  DrainImpossible: (f) => `is not drained, because its drain would be rolled back${after(f)}`,
   CloudUnreachable: (f) =>
     `waits, because its cloud cannot be asked whether its machine can be released${after(f)}`,
   Started: () => "is leaving now",

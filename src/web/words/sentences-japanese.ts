@@ -46,6 +46,7 @@ export const explained: Readonly<Record<Reason, string>> = {
   DeadlineFirst:
     "は依頼された時刻 {at} が期限[ {detail} ]を過ぎているため、それより前に計画どおり出発します",
   CordonedByOthers: "は他者が cordon したため待ちます",
+  DrainImpossible: "はドレインがロールバックされるため開始されません[: {detail}]",
   ReleaseImpossible: "は後でマシンを解放できないためドレインされません[: {detail}]",
   CloudUnreachable: "はマシンを解放できるかクラウドが答えないため待ちます[: {detail}]",
   Started: "は出発中です",
