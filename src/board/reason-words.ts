@@ -44,6 +44,7 @@ export const reasonWords: Readonly<Record<Reason, Readonly<Record<"en" | "ja", s
     ja: "複数ノードのワークロードが不明",
   },
   BlockingPodsUnknown: { en: "Blocking pods are unknown", ja: "ブロックする Pod が不明" },
+  FleetUnhealthy: { en: "The fleet is unhealthy", ja: "フリートが不健全" },
   HeldByPerson: { en: "Held by a user", ja: "利用者が保留" },
   DeadlineFirst: { en: "Its deadline comes first", ja: "期限があるため先に計画どおり出発" },
   CordonedByOthers: { en: "Cordoned by somebody else", ja: "他者が cordon 済み" },

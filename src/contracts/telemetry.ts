@@ -30,6 +30,8 @@ export const metricNames = {
     "lastcall_plan_spacing_seconds",
     "lastcall_plan_failing",
     "lastcall_nodes_managed",
+    "lastcall_nodes_missing",
+    "lastcall_fleet_unhealthy",
     "lastcall_audit_findings",
     "lastcall_audit_workloads",
     "lastcall_watch_silence_seconds",
@@ -76,6 +78,17 @@ export const clusterEvents = {
   PolicyInvalid: {
     ...{ type: "Warning", about: aboutPolicy },
     tells: "The policy is invalid, why, and how many nodes it holds back.",
+  },
+  FleetUnhealthy: {
+    ...{ type: "Warning", about: aboutPolicy },
+    tells:
+      "No voluntary departure starts: too many nodes are not Ready, or machines that have left are not replaced.",
+  },
+  FleetHealthy: { type: "Normal", about: aboutPolicy, tells: "Departures may start again." },
+  FleetShrunk: {
+    ...{ type: "Warning", about: aboutPolicy },
+    tells:
+      "Machines were not replaced for as long as they are expected back: the fleet counts as smaller.",
   },
   DepartureScheduled: {
     ...{ type: "Normal", about: aboutNode },

@@ -26,6 +26,7 @@ import { isLastcallError, messageOf } from "../errors.ts";
 import type { ActiveDepartures } from "./departure/active-departures.ts";
 import { DepartureTelemetry } from "./departure/departure-telemetry.ts";
 import type { Executor } from "./executor.ts";
+import { FleetHealthReporter } from "./fleet-health-reporter.ts";
 import { LaunchTimeCache } from "./launch-time-cache.ts";
 import type { PlaceholderSweep } from "./leftovers.ts";
 import { type Health, PlanReporter, SoonTaints } from "./plan-reporter.ts";
@@ -65,6 +66,7 @@ export class PlanReconciler {
   readonly #options: PlanReconcilerOptions;
   readonly #wakeup: Wakeup;
   readonly #reporter: PlanReporter;
+  readonly #healthReporter: FleetHealthReporter;
   readonly #launchTimes: LaunchTimeCache | undefined;
   readonly #soonTaints: SoonTaints;
   readonly #faults = new Sampler();
@@ -79,6 +81,7 @@ export class PlanReconciler {
     const { launchTimes, clock, executor } = options;
     const { telemetry } = executor;
     this.#reporter = new PlanReporter(telemetry);
+    this.#healthReporter = new FleetHealthReporter(telemetry);
     const onNews = () => this.#wakeup.wake();
     const leadMs = options.departingSoonMs;
     this.#soonTaints = new SoonTaints({ executor, clock, leadMs, wake: onNews });
@@ -166,6 +169,7 @@ export class PlanReconciler {
   #showStatus(plan: FleetPlan, { departures }: Snapshot): void {
     const { policyStatus } = this.#options;
     this.#reporter.tellInvalid(plan);
+    this.#healthReporter.tell(plan);
     policyStatus
       .write(policyStatuses(plan, departures))
       .catch((error: unknown) => this.#statusNotWritten(error));

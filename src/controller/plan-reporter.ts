@@ -35,6 +35,8 @@ export class PlanReporter {
         value: matched,
       })),
     );
+    metrics.set("lastcall_fleet_unhealthy", plan.policies.map(unhealthySample));
+    metrics.set("lastcall_nodes_missing", plan.policies.map(missingSample));
     metrics.set("lastcall_plan_failing", [{ labels: {}, value: 0 }]);
     metrics.set("lastcall_plan_departures", plan.policies.flatMap(reasonSamples));
     metrics.set("lastcall_plan_unreleasable", plan.policies.flatMap(unreleasableSamples));
@@ -56,6 +58,14 @@ export class PlanReporter {
     }
     this.#told = new Map(bad.map(({ policy }) => [policy.name, policy.problem]));
   }
+}
+
+function unhealthySample({ policy, health }: PolicyPlan): Sample {
+  return { labels: { policy: policy.name }, value: health.hold === undefined ? 0 : 1 };
+}
+
+function missingSample({ policy, health }: PolicyPlan): Sample {
+  return { labels: { policy: policy.name }, value: health.missing.length };
 }
 
 function reasonSamples({ policy, departures }: PolicyPlan): Sample[] {

@@ -29,6 +29,7 @@ import {
   reactionTo,
 } from "./notice/interruption.ts";
 import type { FleetPlan, PlannedDeparture } from "./plan/fleet-plan.ts";
+import { hold, type NoteEvent, note, type Why } from "./plan/hold.ts";
 import {
   isLeavingByAnother,
   nextLook,
@@ -44,7 +45,7 @@ import { type StartQuestion, startVerdict } from "./plan/start.ts";
 import type { BadPolicy, Policy } from "./policy/policy.ts";
 import { type ReleasabilityQuestion, releaseVerdict } from "./policy/release-answer.ts";
 import { explain, type Reason } from "./reason/reason.ts";
-import { earlier, formatInstant, type Instant, instant } from "./time/time.ts";
+import { formatInstant, type Instant, instant } from "./time/time.ts";
 
 /**
  * Decides what to do now for every node and every departure, each with its reason, and when to
@@ -54,16 +55,17 @@ import { earlier, formatInstant, type Instant, instant } from "./time/time.ts";
 export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly plan: FleetPlan } {
   const plan = planFleet({ ...snapshot, at: now });
   const inForce = snapshot.departures.filter((one) => isLive(one) && !isWaitingAdvice(one, now));
+  const indexed = indexOf(plan);
   const pass: Pass = {
     snapshot,
     now,
-    ...indexOf(plan),
+    ...indexed,
     former: Map.groupBy(snapshot.departures, (one) => one.node.uid),
     named: new Map(snapshot.departures.map((one) => [one.name, one])),
     nodes: new Map(snapshot.nodes.map((node) => [node.name, node])),
     live: Map.groupBy(inForce, (one) => one.node.uid),
     bad: new Map(plan.bad.map(({ policy }) => [policy.name, policy])),
-    ledger: readBudgets(snapshot, now),
+    ledger: readBudgets(snapshot, now, indexed.health),
     begun: new Set(),
     leaving: new Set(),
     windows: windowsAt(now),
@@ -87,12 +89,13 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
   return { decisions, plan, asks: pass.asks, askAgainAt: nextLook(decisions, pass) };
 }
 
-function indexOf(plan: FleetPlan): Pick<Pass, "planned" | "left" | "waves"> {
+function indexOf(plan: FleetPlan): Pick<Pass, "planned" | "left" | "waves" | "health"> {
   const planned = plan.policies.flatMap(({ policy, departures }) =>
     departures.map((entry) => [entry.node.uid, { entry, policy }] as const),
   );
   return {
     planned: new Map(planned),
+    health: new Map(plan.policies.map(({ policy, health }) => [policy.name, health])),
     waves: new Map(plan.policies.map(({ policy, waves }) => [policy.name, waves])),
     left: new Map(plan.notPlanned.map((one) => [one.node.uid, one])),
   };
@@ -139,9 +142,9 @@ function underWay(departure: Departure, pass: Pass): Decision[] {
 }
 
 /**
- * A user's request waits for its own instant, for the budgets and until its machine can be
- * released, but for no window or gate. If its instant is past the node's deadline, the planned
- * departure comes first; whichever starts first takes the node.
+ * A user's request waits for its own instant, for a healthy fleet, for the budgets and until its
+ * machine can be released, but for no window or other gate. If its instant is past the node's
+ * deadline, the planned departure comes first; whichever starts first takes the node.
  */
 function manual(departure: Departure, pass: Pass): Decision[] {
   const { departAt, deadlineAt, hold: held } = departure;
@@ -161,6 +164,8 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   const isHeld = release.kind === "Held" && release.reason !== "DrainImpossible";
   if (isHeld) return hold(departure, release, pass);
   const forced = deadlineAt !== undefined && now >= deadlineAt;
+  const unhealthy = forced ? undefined : pass.health.get(policy.name)?.hold;
+  if (unhealthy !== undefined) return hold(departure, unhealthy, pass);
   const start = { departure, reason: "Requested", policy, node } as const;
   if (policy.budgets.length > 0 && !forced) {
     if (pass.begun.has(policy.name)) return [];
@@ -246,6 +251,7 @@ function due(departure: Departure, { policy, planned }: Due, pass: Pass): Decisi
     ...{ departure, planned, node, policy, ledger, now },
     window: pass.windows(policy),
     waves: pass.waves.get(policy.name),
+    unhealthy: pass.health.get(policy.name)?.hold,
     gateAnswer: snapshot.gateAnswers[policy.name],
     releaseAnswer: isOurs ? snapshot.releaseAnswers.get(node.uid) : { kind: "Possible" },
   };
@@ -293,30 +299,6 @@ function moved(departure: Departure, { entry, policy }: Planned): Decision[] {
   if (isThere && departure.policy === policy.name) return [];
   const words = { reason, explain: sentenceOf(entry, policy.name) };
   return [{ kind: "Move", departure, departAt, deadlineAt, policy: policy.name, ...words }];
-}
-
-/**
- * Holds whose changed message is written to the status again: those until an instant that may
- * change, and one that a person has to resolve, because one missing permission may follow another.
- */
-const retoldHolds: ReadonlySet<Reason> = new Set([
-  "Frozen",
-  "OutsideWindow",
-  "OnHold",
-  "ReleaseImpossible",
-  "DrainImpossible",
-  "DeadlineFirst",
-]);
-
-function hold(departure: Departure, why: Why, pass: Pass): Decision[] {
-  const { phase, reason, message } = departure.status;
-  if (why.retryAt !== undefined) pass.wakeAt = earlier(why.retryAt, pass.wakeAt ?? why.retryAt);
-  if (phase !== "Held") return [note(departure, "Blocked", why)];
-  const again = note(departure, "Unblocked", why);
-  const isSaid = !retoldHolds.has(why.reason) || message === again.explain;
-  // The reason or the end of the hold has changed: unblock it first, so that the status records
-  // each hold.
-  return reason === why.reason && isSaid ? [] : [again];
 }
 
 function aboutNode(node: NodeFacts, pass: Pass): Decision[] {
@@ -376,23 +358,3 @@ function begin({ departure, reason, policy, node }: Start, pass: Pass): Decision
 }
 
 const never = instant(Number.MAX_SAFE_INTEGER);
-
-interface Why {
-  readonly reason: Reason;
-  readonly detail?: string | undefined;
-  /** When the hold ends, if known. */
-  readonly retryAt?: Instant | undefined;
-}
-
-type NoteEvent = Extract<Decision, { kind: "Note" }>["event"];
-
-function note(
-  departure: Departure,
-  event: NoteEvent,
-  { reason, detail, retryAt: until }: Why,
-): Decision {
-  return {
-    ...{ kind: "Note", departure, event, detail, until },
-    ...because(reason, departure, { detail, until }),
-  };
-}

@@ -60,6 +60,14 @@ export const gauges: Readonly<Record<GaugeName, Described>> = {
     labels: [],
   },
   lastcall_nodes_managed: { help: "Nodes that a policy matches.", labels: ["policy"] },
+  lastcall_nodes_missing: {
+    help: "Machines of a policy that have left and that nothing has replaced yet.",
+    labels: ["policy"],
+  },
+  lastcall_fleet_unhealthy: {
+    help: "1 while no voluntary departure of a policy starts, because too many nodes are not Ready or are not replaced.",
+    labels: ["policy"],
+  },
   lastcall_audit_findings: {
     help: "Audit findings on workloads that can run on a policy's nodes, by rule.",
     labels: ["policy", "rule", "severity"],

@@ -135,8 +135,11 @@ describe("a good policy file", () => {
         spacing: { mode: "Late", minMs: minutes(15) },
         windows: [],
         budgets: [],
-        gates: { blockingPods: [], gangWorkloads: "Hold" },
-        replacement: { when: "None", timeoutMs: minutes(10), onTimeout: "Proceed" },
+        gates: { blockingPods: [], gangWorkloads: "Hold", maxUnhealthy: 0.55 },
+        replacement: {
+          ...{ when: "None", timeoutMs: minutes(10), onTimeout: "Proceed" },
+          expectForMs: hours(24),
+        },
         drain: {
           timeoutMs: minutes(5),
           onTimeout: "RollBack",
@@ -194,8 +197,12 @@ describe("a good policy file", () => {
         alerts: { url: "http://alertmanager:9093", matchers: ['severity="critical"'] },
         blockingPods: [{ matchLabels: { job: "batch" } }],
         gangWorkloads: "Allow",
+        maxUnhealthy: 0.55,
       },
-      replacement: { when: "BeforeDrain", timeoutMs: minutes(10), onTimeout: "Proceed" },
+      replacement: {
+        ...{ when: "BeforeDrain", timeoutMs: minutes(10), onTimeout: "Proceed" },
+        expectForMs: hours(24),
+      },
       drain: {
         timeoutMs: minutes(5),
         onTimeout: "RollBack",

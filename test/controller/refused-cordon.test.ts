@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { KubeAnswer, KubeRequest } from "../../src/contracts/kube-api.ts";
 import { hours, minutes, seconds } from "../../src/core/time/time.ts";
-import { departures, ModelWorld, spotPolicy, webWorkload } from "../support/model-world.ts";
+import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
 interface SeenDeparture {
   readonly spec: { readonly node: { readonly name: string } };
@@ -61,6 +61,16 @@ function cordonsOf(world: ModelWorld): readonly { readonly node: string; readonl
   return seen;
 }
 
+/** Sets Ready to Unknown on four of the six nodes. */
+function silence(world: ModelWorld): void {
+  for (const name of ["n0", "n1", "n2", "n3"]) {
+    const path = `${nodes}/${name}/status`;
+    const patchType = "application/strategic-merge-patch+json";
+    const body = { status: { conditions: [{ type: "Ready", status: "Unknown" }] } };
+    world.api.handle({ method: "PATCH", path, patchType, body });
+  }
+}
+
 function departuresOf(world: ModelWorld, node: string): readonly SeenDeparture[] {
   const all = world.list(departures) as unknown as readonly SeenDeparture[];
   return all.filter(({ spec }) => spec.node.name === node);
@@ -98,7 +108,14 @@ describe("a webhook for Nodes that is down from one to nine", () => {
     },
   );
 
-  it("holds back what has started when a freeze begins meanwhile", async () => {
+  it.each([
+    [
+      "a freeze begins",
+      (world: ModelWorld) =>
+        world.patchPolicy({ spec: { gates: { freezeUntil: "2026-12-01T00:00:00Z" } } }),
+    ],
+    ["the kubelets fall silent", silence],
+  ])("holds back what has started when %s meanwhile", async (_, change) => {
     const world = fleet(policy);
     let isDown = false;
     refuse(world, () => (isDown ? webhookDown : undefined));
@@ -112,7 +129,7 @@ describe("a webhook for Nodes that is down from one to nine", () => {
         .list(departures)
         .some((one) => (one as unknown as SeenDeparture).status?.phase === "Preparing");
     await world.passUntil(isPreparing, hours(4));
-    world.patchPolicy({ spec: { gates: { freezeUntil: "2026-12-01T00:00:00Z" } } });
+    change(world);
     await world.pass(seconds(20));
     isDown = false;
     await world.pass(minutes(10));

@@ -20,7 +20,7 @@ export interface RunOptions {
   readonly agesMs: readonly number[];
   /** From the start of a departure to its end. */
   readonly drainMs: () => number;
-  /** Whether each node that leaves is replaced. */
+  /** Whether each node that leaves is replaced. If not, its group shrinks, as the policy says. */
   readonly replaces: boolean;
 }
 
@@ -41,7 +41,9 @@ export class DecideRun {
 
   constructor(options: RunOptions) {
     this.#options = options;
-    this.policy = options.policy;
+    const { policy, replaces } = options;
+    const instance = { ...policy.instance, release: "Delete" } as const;
+    this.policy = replaces ? policy : { ...policy, instance };
     this.now = options.startAt;
     for (const age of options.agesMs) this.#bear(age);
   }

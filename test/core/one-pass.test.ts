@@ -104,10 +104,12 @@ describe("the departures that start in one pass", () => {
       const limits = new Map(names.map((name) => [name, 1 + upTo(3)]));
       const policies = names.map((name) => {
         const nodes = { count: limits.get(name) ?? 0 };
-        return policyOf(name, { budgets: [{ ...oneOfAll, nodes } as Budget] });
+        // Budgets alone hold: a fleet counts as healthy while any node is Ready.
+        const gates = { blockingPods: [], maxUnhealthy: 1 };
+        return policyOf(name, { gates, budgets: [{ ...oneOfAll, nodes } as Budget] });
       });
       const nodes = Array.from({ length: 2 + upTo(8) }, (_, at) =>
-        nodeOf(names[upTo(names.length - 1)] ?? "", `n${at}`, { ready: upTo(4) > 0 }),
+        nodeOf(names[upTo(names.length - 1)] ?? "", `n${at}`, { ready: at === 0 || upTo(4) > 0 }),
       );
       const departures = nodes.map((node) =>
         due(node.labels.pool ?? "", node, { departAt: instant(now - upTo(20_000)) }),

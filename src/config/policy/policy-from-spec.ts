@@ -51,6 +51,7 @@ export function policyFromSpec(identity: PolicyIdentity, spec: PolicySpec): Poli
       when: replacement.when,
       timeoutMs: spanOf(replacement.timeout),
       onTimeout: replacement.onTimeout,
+      expectForMs: spanOf(replacement.expectFor),
     },
     drain: {
       timeoutMs: spanOf(drain.timeout),
@@ -111,12 +112,14 @@ function wavesOf({ sizes, restartedAt }: Written<"waves">): Waves {
   };
 }
 
-function gatesOf({ freezeUntil, alerts, blockingPods, gangWorkloads }: Written<"gates">): Gates {
+function gatesOf(gates: Written<"gates">): Gates {
+  const { freezeUntil, alerts, blockingPods, gangWorkloads, maxUnhealthy } = gates;
   return {
     ...(freezeUntil !== undefined && { freezeUntil: parseInstant(freezeUntil) }),
     ...(alerts && { alerts }),
     blockingPods: blockingPods.map(labelSelectorOf),
     gangWorkloads,
+    maxUnhealthy: Number.parseInt(maxUnhealthy, 10) / 100,
   };
 }
 

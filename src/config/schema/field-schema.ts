@@ -238,6 +238,17 @@ export function attemptDurationField<Options extends DurationOptions>(
   });
 }
 
+/** A Go duration of at most 72 hours, for which the records of departures are kept. */
+export function recordedDurationField<Options extends DurationOptions>(
+  options: Options,
+): StringField & Options {
+  return duration(options, {
+    cel: "duration(self) >= duration('0s') && duration(self) <= duration('72h')",
+    wanted: "a duration of at most 72h, such as 6h",
+    holds: (text) => spanOf(text) <= hours(72),
+  });
+}
+
 function duration<Options extends DurationOptions>(
   options: Options,
   bound: {

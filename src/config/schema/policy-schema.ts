@@ -14,6 +14,7 @@ import {
   type ListField,
   type ObjectField,
   positiveDurationField,
+  recordedDurationField,
   ruleOn,
   type SchemaFields,
   type SchemaRule,
@@ -230,6 +231,15 @@ const gates = {
       default: "Hold",
       choices: wordsOf<GangRule>({ Hold: true, Allow: true }),
     }),
+    maxUnhealthy: {
+      type: "string",
+      description:
+        "No planned or requested departure starts while at least this share of the policy's nodes, or of all nodes, is not Ready (and at least three of them), whatever their deadlines. `100%`: only while none is Ready.",
+      pattern: "^([1-9][0-9]?|100)%$",
+      maxLength: 4,
+      wanted: "a percentage from 1% to 100%",
+      default: "55%",
+    },
   },
 } as const satisfies ObjectField;
 
@@ -251,6 +261,11 @@ const replacement = {
       description: "What to do if the capacity is not ready by then.",
       choices: ["Proceed", "RollBack"],
       default: "Proceed",
+    }),
+    expectFor: recordedDurationField({
+      description:
+        "How long a machine that its group should replace is expected back. Until then it counts as out in the budgets, and if too many are not back after `timeout`, no voluntary departure starts. After that, the fleet counts as smaller. A machine that the cloud took is expected back for at most an hour. `0s`: none is.",
+      default: "24h",
     }),
   },
 } as const satisfies ObjectField;

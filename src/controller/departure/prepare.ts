@@ -7,6 +7,7 @@ import type { BudgetDemand, DrainReason } from "../../core/departure/drain-reaso
 import { begunLastAt, type PhaseResult, reasonSince } from "../../core/departure/ledger.ts";
 import { returningPods } from "../../core/drain/placeholder-plan.ts";
 import { type DrainPlan, planDrain } from "../../core/drain-plan/drain-plan.ts";
+import { readFleetHealth } from "../../core/limits/fleet-health.ts";
 import { innerHold } from "../../core/limits/gate.ts";
 import {
   departureAnnotation,
@@ -213,18 +214,24 @@ export async function lookAhead(context: StepContext, signal: AbortSignal): Prom
 const startValidMs = minutes(2);
 
 /**
- * Why a planned departure must not be cordoned now although it has started: the window has closed
- * or a freeze has begun meanwhile, or too much time has passed, in which others may have started.
- * It is then held like one that has not started, and everything is asked again. Undefined if the
- * node is marked already, and under a notice.
+ * Why a departure must not be cordoned now although it has started: the fleet has become unhealthy,
+ * the window has closed or a freeze has begun meanwhile, or too much time has passed, in which
+ * others may have started. It is then held like one that has not started, and everything is asked
+ * again. Undefined if the node is marked already, and under a notice.
  */
 export function heldAtTheAct(context: StepContext): PhaseResult | undefined {
   const { departure, clock, policy, view } = context;
   const { name, cause, deadlineAt, status } = departure();
   const now = clock.now();
-  if (cause !== "Planned" || isNoticed(departure())) return undefined;
+  if (isNoticed(departure())) return undefined;
   const node = context.node() ?? targetOf(context);
   if (node.annotations[departureAnnotation] === name) return undefined;
+  const unhealthy = readFleetHealth(view(), now).get(policy.name)?.hold;
+  const isAsked = cause === "Manual" && deadlineAt !== undefined && deadlineAt <= now;
+  if (unhealthy !== undefined && !isAsked) {
+    return { event: "Blocked", reason: unhealthy.reason, detail: unhealthy.detail };
+  }
+  if (cause !== "Planned") return undefined;
   const newest = view().policies.find((one) => one.name === policy.name) ?? policy;
   const held = innerHold({ policy: newest, node, now });
   const isForced = deadlineAt !== undefined && deadlineAt <= now;

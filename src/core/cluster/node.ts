@@ -71,6 +71,11 @@ export function instanceIdOf({ providerID }: Pick<NodeIdentity, "providerID">): 
   }
 }
 
+/** The zone that a providerID names; empty if it names none. */
+export function zoneInProviderId({ providerID = "" }: Pick<NodeIdentity, "providerID">): string {
+  return gce.exec(providerID)?.[2] ?? /^aws:\/\/\/([^/]*)\//.exec(providerID)?.[1] ?? "";
+}
+
 /** Whether the machine behind a providerID can be identified. */
 export function isKnownProviderId(providerID: string): boolean {
   return gce.test(providerID) || ec2.test(providerID) || azure.test(providerID);

@@ -1,4 +1,4 @@
-import { type NodeFacts, rivalOf, zoneOf } from "../cluster/node.ts";
+import { type NodeFacts, rivalOf, zoneInProviderId, zoneOf } from "../cluster/node.ts";
 import { indexDepartures, type Snapshot } from "../departure/decision.ts";
 import {
   type Departure,
@@ -15,6 +15,7 @@ import {
   type Waves,
 } from "../policy/policy.ts";
 import { hours, type Instant, plus } from "../time/time.ts";
+import type { MissingMachine } from "./missing-machine.ts";
 
 /** The nodes that are out and the recent starts, counted once per pass. */
 export interface BudgetUsage {
@@ -29,9 +30,12 @@ export interface BudgetUsage {
 }
 
 export interface NodeCount {
+  /** The nodes that there should be, including those that are missing. */
   readonly matched: number;
-  /** Names of the nodes that are unavailable. */
+  /** Names of the nodes that are unavailable, and the departures of those that are missing. */
   readonly out: ReadonlySet<string>;
+  /** How many of those that are out are missing. */
+  readonly missing: number;
 }
 
 export type BudgetVerdict =
@@ -55,27 +59,79 @@ export function amountOf(amount: Amount, matched: number): number {
   return Math.max(1, Math.floor((matched * amount.percent) / 100));
 }
 
+type Missing = ReadonlyMap<string, { readonly missing: readonly MissingMachine[] }>;
+
 /**
  * Counts what budgets limit. A node is out if it is not Ready, cordoned by anyone, terminating,
- * under a notice that is more than advice, or departing by Lastcall or another tool.
+ * under a notice that is more than advice, or departing by Lastcall or another tool. A policy's
+ * departure under way counts although its node has been given to another policy or is gone, and so
+ * does a released machine that is missing. One that the cloud took is no longer out, but a
+ * percentage is of the nodes that there should be.
  */
-export function readBudgets(snapshot: Snapshot, at: Instant): BudgetUsage {
+export function readBudgets(
+  snapshot: Snapshot,
+  at: Instant,
+  health: Missing = new Map(),
+): BudgetUsage {
   const departures = indexDepartures(snapshot.departures, at);
-  const count = (): { matched: number; out: Set<string> } => ({ matched: 0, out: new Set() });
-  const cluster = count();
-  const byPolicy = new Map<string, ReturnType<typeof count>>();
-  const byZone = new Map<string, ReturnType<typeof count>>();
+  const counts = new Counts();
+  const nodes = new Map<string, { readonly node: NodeFacts; readonly policy: string }>();
   for (const node of snapshot.nodes) {
-    const policy = selectPolicy(node, snapshot.policies)?.policy;
+    const policy = selectPolicy(node, snapshot.policies)?.policy.name;
     if (policy === undefined) continue;
-    const out = isOut(node, departures.of(node));
-    const key = zoneKey(policy.name, zoneOf(node));
-    for (const one of [cluster, slot(byPolicy, policy.name, count), slot(byZone, key, count)]) {
-      one.matched += 1;
-      if (out) one.out.add(node.name);
+    nodes.set(node.uid, { node, policy });
+    const out = isOut(node, departures.of(node)) ? node.name : undefined;
+    counts.add({ policy, zone: zoneOf(node), out });
+  }
+  for (const departure of snapshot.departures) {
+    const { policy, node } = departure;
+    if (policy === undefined || !isLive(departure) || !isUnderWay(departure)) continue;
+    const there = nodes.get(node.uid);
+    if (there?.policy === policy) continue;
+    const zone = there === undefined ? zoneInProviderId(node) : zoneOf(there.node);
+    // In the count of the cluster its node is out already.
+    const isCounted = there !== undefined;
+    counts.add({ policy, zone, out: node.name, isCounted });
+  }
+  for (const [policy, { missing }] of health) {
+    for (const { departure, isReleased } of missing) {
+      const zone = zoneInProviderId(departure.node);
+      const out = isReleased ? `departure ${departure.name}` : undefined;
+      counts.add({ policy, zone, out, isMissing: isReleased });
     }
   }
-  return { at, cluster, byPolicy, byZone, starts: recentStarts(snapshot.departures, at) };
+  return { at, ...counts, starts: recentStarts(snapshot.departures, at) };
+}
+
+/** The counts while they are being made. */
+class Counts {
+  readonly cluster = noNodes();
+  readonly byPolicy = new Map<string, ReturnType<typeof noNodes>>();
+  readonly byZone = new Map<string, ReturnType<typeof noNodes>>();
+
+  add(one: {
+    readonly policy: string;
+    readonly zone: string;
+    /** Undefined if it is not out. */
+    readonly out: string | undefined;
+    readonly isCounted?: boolean;
+    readonly isMissing?: boolean;
+  }): void {
+    const { policy, zone, out, isCounted = false, isMissing = false } = one;
+    const own = [
+      slot(this.byPolicy, policy, noNodes),
+      slot(this.byZone, zoneKey(policy, zone), noNodes),
+    ];
+    for (const count of isCounted ? own : [this.cluster, ...own]) {
+      count.matched += 1;
+      if (out !== undefined) count.out.add(out);
+      if (isMissing) count.missing += 1;
+    }
+  }
+}
+
+function noNodes(): { matched: number; out: Set<string>; missing: number } {
+  return { matched: 0, out: new Set(), missing: 0 };
 }
 
 /**
@@ -118,7 +174,8 @@ export function withStart(
 }
 
 function withOut(count: NodeCount | undefined, node: NodeFacts): NodeCount {
-  return { matched: count?.matched ?? 1, out: new Set(count?.out).add(node.name) };
+  const { matched = 1, out, missing = 0 } = count ?? {};
+  return { matched, missing, out: new Set(out).add(node.name) };
 }
 
 function isOut(node: NodeFacts, departure: Departure | undefined): boolean {
@@ -174,7 +231,8 @@ function nodesVerdict(
     Zone: `the zone ${zoneOf(node) || "without a name"}`,
     Cluster: "the cluster",
   }[budget.scope];
-  const detail = `${out} ${out === 1 ? "node" : "nodes"} of ${where} ${out === 1 ? "is" : "are"} out, and at most ${limit} may be`;
+  const gone = count?.missing ? `, ${count.missing} of them gone and not replaced yet` : "";
+  const detail = `${out} ${out === 1 ? "node" : "nodes"} of ${where} ${out === 1 ? "is" : "are"} out${gone}, and at most ${limit} may be`;
   return { kind: "Held", reason: "BudgetSpent", detail };
 }
 

@@ -11,6 +11,7 @@ import { type DepartureIndex, keptInstant, type NewestStart } from "../departure
 import { type Departure, isUnderWay, isVoluntary } from "../departure/departure.ts";
 import { restsUntil, retryAt } from "../departure/ledger.ts";
 import type { WaveStanding } from "../limits/budget.ts";
+import type { FleetHealth } from "../limits/fleet-health.ts";
 import {
   type BadPolicy,
   defaultNodeSelector,
@@ -52,9 +53,7 @@ export interface FleetPlan {
   readonly policies: readonly PolicyPlan[];
   /** Every node without a planned departure, by name. */
   readonly notPlanned: readonly NotPlanned[];
-  /**
-   * Unreadable policies by name, and how many nodes each of them keeps from being planned.
-   */
+  /** Unreadable policies by name, and how many nodes each of them keeps from being planned. */
   readonly bad: readonly { readonly policy: BadPolicy; readonly nodes: number }[];
   /** Policies that won a tie by name. */
   readonly ties: readonly PolicyTie[];
@@ -66,6 +65,7 @@ export interface PolicyPlan {
   readonly matched: number;
   readonly spacing: PlanSpacing;
   readonly forecast: Forecast;
+  readonly health: FleetHealth;
   /** Absent if no problem is known. */
   readonly release?: ReleaseStanding | undefined;
   /** Absent if the policy has none. */

@@ -15,6 +15,7 @@ import {
   pressingFrom,
 } from "../departure/departure.ts";
 import { type BudgetUsage, type WaveStanding, waveStanding } from "../limits/budget.ts";
+import { type FleetHealth, fleetHealth, healthy } from "../limits/fleet-health.ts";
 import { type GateHold, windowHold } from "../limits/gate.ts";
 import { windowProblem } from "../limits/windows.ts";
 import { type BadPolicy, defaultNodeSelector, type Policy } from "../policy/policy.ts";
@@ -61,6 +62,7 @@ export function planFleet(given: PlanInput): FleetPlan {
   const context = { policies: good, badPolicies: bad, departures, at };
   const triaged = input.nodes.map((node) => triage(node, context));
   const groups = good.map((policy) => groupOf(policy, triaged));
+  const health = fleetHealth({ ...input, policies: good, nodes: nodesByPolicy(triaged) });
   const placed = groups.map(({ policy, candidates, requested }) =>
     planPolicy({
       ...{ policy, candidates, at, newestStart: starts.get(policy.name) },
@@ -69,7 +71,7 @@ export function planFleet(given: PlanInput): FleetPlan {
   );
   return {
     at,
-    policies: withForecasts(input, { groups, placed }),
+    policies: withForecasts(input, { groups, placed, health }),
     notPlanned: notPlannedOf(triaged),
     bad: bad.map((policy) => ({ policy, nodes: blockedBy(policy, triaged) })),
     ties: tiesOf(triaged),
@@ -123,9 +125,27 @@ function groupOf(policy: Policy, triaged: readonly Triage[]): Group {
 interface Groups {
   readonly groups: readonly Group[];
   readonly placed: readonly PlacedPolicy[];
+  readonly health: ReadonlyMap<string, FleetHealth>;
 }
 
-function withForecasts(input: PlanInput, { groups, placed }: Groups): readonly PolicyPlan[] {
+/** The nodes that each policy selects, and under `undefined` those of no policy. */
+function nodesByPolicy(
+  triaged: readonly Triage[],
+): ReadonlyMap<string | undefined, readonly NodeFacts[]> {
+  const nodes = new Map<string | undefined, NodeFacts[]>();
+  for (const one of triaged) {
+    const node = one.kind === "Candidate" ? one.candidate.node : one.entry.node;
+    const some = nodes.get(one.policy?.name);
+    if (some === undefined) nodes.set(one.policy?.name, [node]);
+    else some.push(node);
+  }
+  return nodes;
+}
+
+function withForecasts(
+  input: PlanInput,
+  { groups, placed, health }: Groups,
+): readonly PolicyPlan[] {
   const matchedInCluster = groups.reduce((sum, group) => sum + group.matched, 0);
   const plans = groups.map((group, at): PlannedStarts => {
     const { departures, hours: open } = placed[at] as PlacedPolicy;
@@ -142,6 +162,7 @@ function withForecasts(input: PlanInput, { groups, placed }: Groups): readonly P
     return {
       ...{ policy: plan.policy, matched: plan.matched, spacing, moved },
       forecast: forecastPolicy({ ...plan, budgets }),
+      health: health.get(plan.policy.name) ?? healthy,
       release: releaseStanding(plan.policy, plan.departures, {
         answers: input.releaseAnswers,
         at: input.at,
@@ -245,6 +266,8 @@ export interface Pass {
   readonly begun: Set<string>;
   /** The uids of the nodes that start to leave in this pass. */
   readonly leaving: Set<string>;
+  /** By policy. */
+  readonly health: ReadonlyMap<string, FleetHealth>;
   /** The progress of each policy's waves. */
   readonly waves: ReadonlyMap<string, WaveStanding | undefined>;
   /** The hold by a policy's windows now, if any; computed once per policy. */

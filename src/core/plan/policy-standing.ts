@@ -12,6 +12,7 @@ export type PolicyStandingReason =
   | "NoNodes"
   | "PolicyInvalid"
   | ReleaseReason
+  | Extract<Reason, "FleetUnhealthy">
   | "Late"
   | "InTime";
 
@@ -29,7 +30,7 @@ export function blockedNodes({ notPlanned }: FleetPlan, policy: string): readonl
 
 /** `blocked` are nodes of the policy that an unreadable policy might own. */
 export function policyStanding(plan: PolicyPlan, blocked: readonly NotPlanned[]): PolicyStanding {
-  const { policy, matched, forecast, release } = plan;
+  const { policy, matched, forecast, release, health } = plan;
   if (policy.paused) {
     return {
       reason: "Paused",
@@ -42,6 +43,10 @@ export function policyStanding(plan: PolicyPlan, blocked: readonly NotPlanned[])
   if (first !== undefined) {
     const why = `${nodeCount(blocked.length)} held back, because a policy that might own them cannot be read`;
     return { reason: "PolicyInvalid", explain: `${why}: ${first.detail}. ${explain}` };
+  }
+  if (health.hold !== undefined) {
+    const why = `No voluntary departure starts, because the fleet is unhealthy`;
+    return { reason: "FleetUnhealthy", explain: `${why}: ${health.hold.detail}. ${explain}` };
   }
   if (release !== undefined) return { reason: release.reason, explain };
   return { reason: forecast.feasible ? "InTime" : "Late", explain };

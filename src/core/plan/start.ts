@@ -152,6 +152,8 @@ export interface StartQuestion {
   readonly gateAnswer: GateAnswer | undefined;
   readonly window: GateHold | undefined;
   readonly releaseAnswer: ReleaseAnswer | undefined;
+  /** What holds all voluntary departures of the policy. */
+  readonly unhealthy?: GateHold | undefined;
   readonly now: Instant;
 }
 
@@ -163,13 +165,15 @@ export type StartVerdict =
 
 /**
  * Holds that a deadline does not override: those of a person or of another owner of the node, of a
- * workload on several nodes, and a machine that would still exist after the drain.
+ * workload on several nodes, an unhealthy fleet, and a machine that would still exist after the
+ * drain.
  */
 const unforced: ReadonlySet<Reason> = new Set([
   "ReleaseImpossible",
   "CloudUnreachable",
   // At its deadline as well, the other pods would be evicted for nothing. A notice drains them.
   "DrainImpossible",
+  "FleetUnhealthy",
   "HeldByPerson",
   "OnHold",
   "PolicyPaused",
@@ -223,6 +227,7 @@ function holdsOn(question: StartQuestion): readonly GateHold[] {
     ...(departure.hold ? [{ kind: "Held", reason: "HeldByPerson" } as const] : []),
     ...(isForeign ? [{ kind: "Held", reason: "CordonedByOthers" } as const] : []),
     ...(release.kind === "Held" ? [release] : []),
+    ...(question.unhealthy === undefined ? [] : [question.unhealthy]),
     ...gateHolds({ policy, node, answer: gateAnswer, window, now }),
     waveVerdict(waves),
     budgetVerdict(ledger, { policy, node }),

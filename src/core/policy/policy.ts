@@ -112,6 +112,8 @@ export interface Gates {
   readonly blockingPods: readonly LabelSelector[];
   /** Whether nodes whose departure ends a workload on several nodes are held. Default: Allow. */
   readonly gangWorkloads?: GangRule | undefined;
+  /** The share of nodes that are not Ready, 0 to 1, from which none starts. Default: 0.55. */
+  readonly maxUnhealthy?: number | undefined;
 }
 
 export type GangRule = "Hold" | "Allow";
@@ -120,6 +122,8 @@ export interface ReplacementRule {
   readonly when: "BeforeDrain" | "None";
   readonly timeoutMs: Millis;
   readonly onTimeout: "Proceed" | "RollBack";
+  /** How long a machine that was released is expected back from its group. Default: 24 hours. */
+  readonly expectForMs?: Millis | undefined;
 }
 
 export interface DrainRule {

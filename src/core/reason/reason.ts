@@ -38,6 +38,7 @@ export const reasons = [
   "BlockingPod",
   "BlockingPodsUnknown",
   "GangsUnknown",
+  "FleetUnhealthy",
   "HeldByPerson",
   "DeadlineFirst",
   "CordonedByOthers",
@@ -148,6 +149,7 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   BlockingPodsUnknown: () => "waits, because the blocking pods could not be listed",
   GangsUnknown: () =>
     "waits, because the workloads on several nodes cannot be listed, and the gate fails closed",
+  FleetUnhealthy: (f) => `waits, because the fleet is unhealthy${after(f)}`,
   HeldByPerson: () => "waits, because its Departure has spec.hold set",
   DeadlineFirst: (f) =>
     `leaves as planned before the requested time ${time(f.at)}, because that is past its deadline${after(f)}`,

@@ -42,6 +42,7 @@ export const explained: Readonly<Record<Reason, string>> = {
     "は複数ノードにまたがるワークロード[（{detail}）]を終了させるため、自発的には退去しません",
   GangsUnknown: "は複数ノードにまたがるワークロードを一覧できないため待ちます",
   BlockingPodsUnknown: "はブロックする Pod を一覧できなかったため待ちます",
+  FleetUnhealthy: "はフリートが不健全なため待ちます[: {detail}]",
   HeldByPerson: "は Departure の spec.hold が設定されているため待ちます",
   DeadlineFirst:
     "は依頼された時刻 {at} が期限[ {detail} ]を過ぎているため、それより前に計画どおり出発します",

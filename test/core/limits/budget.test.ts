@@ -172,3 +172,66 @@ describe("the starts of one pass", () => {
     expect(answers).toEqual(["Allowed", "Allowed", "Held"]);
   });
 });
+
+describe("what counts as out although no node of the policy shows it", () => {
+  const others = [aNode("n1"), aNode("n2"), aNode("n3")];
+  const underWay = { status: { phase: "Draining", startedAt: now } } as const;
+
+  it.each([
+    ["is relabelled", [aNode("n9", { labels: {} })]],
+    ["is gone", []],
+  ])("a departure under way whose node %s", (_, more) => {
+    const nodes = [...others, ...more];
+    const departures = [aDeparture(aNode("n9"), underWay)];
+    for (const scope of ["Policy", "Cluster"] as const) {
+      expect(verdict({ budgets: [atOnce(1, scope)], nodes, departures })).toMatch(
+        /^1 node .* is out/,
+      );
+    }
+    const planned = [aDeparture(aNode("n9"))];
+    expect(verdict({ budgets: [atOnce(1, "Policy")], nodes, departures: planned })).toBe("Allowed");
+  });
+
+  it("such a departure's node counts once in the cluster, and with both policies", () => {
+    const policies = ["spot", "other"].map((name) =>
+      aPolicy({
+        name,
+        nodeSelector: {
+          nodeSelectorTerms: [
+            {
+              matchExpressions: [{ key: "pool", operator: "In", values: [name] }],
+              matchFields: [],
+            },
+          ],
+        },
+      }),
+    );
+    const given = aNode("n1", { labels: { pool: "other" } });
+    const snapshot = { ...snapshotOf({ budgets: [], nodes: [given] }), policies };
+    const ledger = readBudgets({ ...snapshot, departures: [aDeparture(given, underWay)] }, now);
+    expect(ledger.cluster).toMatchObject({ matched: 1, out: new Set(["n1"]) });
+    expect(ledger.byPolicy.get("spot")?.out).toEqual(new Set(["n1"]));
+    expect(ledger.byPolicy.get("other")?.out).toEqual(new Set(["n1"]));
+  });
+
+  it("a machine that is missing, in the zone that its providerID names", () => {
+    const gone = aDeparture(aNode("n9", { providerID: "gce://p/zone-b/n9" }));
+    const machine = { departure: gone, goneAt: now, untilAt: now, isReleased: true };
+    const zones = ["zone-a", "zone-b"].map((zone) => aNode(zone, inZone(zone)));
+    const budgets = [atOnce(1, "Zone")];
+    const snapshot = snapshotOf({ budgets, nodes: zones });
+    const ledger = readBudgets(snapshot, now, new Map([["spot", { missing: [machine] }]]));
+    const policy = aPolicy({ budgets });
+    const [inA, inB] = zones.map((node) => budgetVerdict(ledger, { policy, node }));
+    expect(inA).toEqual({ kind: "Allowed" });
+    expect(inB).toMatchObject({
+      detail:
+        "1 node of the zone zone-b is out, 1 of them gone and not replaced yet, and at most 1 may be",
+    });
+    // A percentage is of the nodes that there should be.
+    expect(ledger.byPolicy.get("spot")).toMatchObject({ matched: 3, missing: 1 });
+    const taken = { ...machine, isReleased: false };
+    const later = readBudgets(snapshot, now, new Map([["spot", { missing: [taken] }]]));
+    expect(later.byPolicy.get("spot")).toMatchObject({ matched: 3, missing: 0, out: new Set() });
+  });
+});

@@ -1,0 +1,155 @@
+import type { NodeFacts } from "../cluster/node.ts";
+import { type Departure, isVoluntary } from "../departure/departure.ts";
+import type { Policy } from "../policy/policy.ts";
+import { hours, type Instant, type Millis, millis, minus, minutes, plus } from "../time/time.ts";
+
+/** A machine that has left and is expected back, but no node has taken its place yet. */
+export interface MissingMachine {
+  /** The ended departure by which it left. */
+  readonly departure: Departure;
+  readonly goneAt: Instant;
+  /** Whether we released it. Otherwise the cloud took it, or it just disappeared. */
+  readonly isReleased: boolean;
+  /** Until when it is expected back. After that the fleet counts as smaller. */
+  readonly untilAt: Instant;
+}
+
+export interface MissingQuestion {
+  readonly policies: readonly Policy[];
+  /** The nodes that each policy selects, by its name; under `undefined` those of no policy. */
+  readonly nodes: ReadonlyMap<string | undefined, readonly NodeFacts[]>;
+  readonly departures: readonly Departure[];
+  readonly at: Instant;
+}
+
+/** How long a machine that was released is expected back, unless the policy says otherwise. */
+const defaultExpectForMs: Millis = hours(24);
+
+/**
+ * How long at most any other machine is: one that the cloud took, or that was released without its
+ * group. A group that was made smaller looks the same, and so does a provisioner that has found no
+ * need for another machine.
+ */
+const leastCertainMs: Millis = hours(1);
+
+/** A machine may have been replaced this long before its Node object was deleted. */
+const deletedLateMs: Millis = minutes(10);
+
+/** A node that has come, and may have taken the place of a machine. */
+interface Arrival {
+  readonly at: number;
+  /** It belongs to no policy, and takes the place of one machine only. */
+  readonly isShared: boolean;
+}
+
+/**
+ * The machines of each policy that have left within the time for which they are expected back, less
+ * one for each node that has come since, of the same policy or of none. The records of ended
+ * departures show what has left, and what had come and left again.
+ */
+export function missingMachines(
+  question: MissingQuestion,
+): ReadonlyMap<string, readonly MissingMachine[]> {
+  const { policies, nodes, departures, at } = question;
+  const missing = new Map<string, readonly MissingMachine[]>();
+  const byPolicy = Map.groupBy(departures, ({ policy }) => policy);
+  if (!departures.some(hasTakenMachine)) return missing;
+  const there = new Set([...nodes.values()].flatMap((some) => some.map(({ uid }) => uid)));
+  let shared = cameOf(nodes.get(undefined) ?? []);
+  for (const policy of policies) {
+    const own = byPolicy.get(policy.name) ?? [];
+    // A Node object that is still there has another machine now.
+    const losses = lossesOf(own, policy, at).filter(
+      ({ departure }) => !there.has(uidOf(departure)),
+    );
+    if (losses.length === 0) continue;
+    const gone = own.filter((departure) => !there.has(uidOf(departure)));
+    const came = [...cameOf(nodes.get(policy.name) ?? []), ...cameAndLeft(gone)];
+    const left = withoutReplaced(losses, { came, shared });
+    missing.set(policy.name, left.missing);
+    shared = left.shared;
+  }
+  return missing;
+}
+
+function uidOf({ node }: Departure): string {
+  return node.uid;
+}
+
+/** The machines that have left, the first one first, each of them once. */
+function lossesOf(
+  departures: readonly Departure[],
+  policy: Policy,
+  at: Instant,
+): readonly MissingMachine[] {
+  const losses = new Map<string, MissingMachine>();
+  for (const departure of departures) {
+    const goneAt = departure.status.endedAt;
+    if (goneAt === undefined || !hasTakenMachine(departure)) continue;
+    const untilAt = plus(goneAt, expectedForMs(departure, policy));
+    if (untilAt <= at) continue;
+    const { uid, bootID = "" } = departure.node;
+    const isReleased = isOurs(departure);
+    losses.set(`${uid} ${bootID}`, { departure, goneAt, isReleased, untilAt });
+  }
+  return [...losses.values()].sort((a, b) => leftFrom(a) - leftFrom(b));
+}
+
+const withMachine: ReadonlySet<unknown> = new Set(["Planned", "Forced", "Preempted", "Expired"]);
+
+function hasTakenMachine({ status }: Departure): boolean {
+  return withMachine.has(status.outcome);
+}
+
+function expectedForMs(departure: Departure, { instance, replacement }: Policy): Millis {
+  const { expectForMs = defaultExpectForMs } = replacement;
+  const mode = departure.status.machine?.mode ?? instance.release;
+  if (isOurs(departure) && mode === "Recreate") return expectForMs;
+  // Its group has become smaller with it.
+  if (mode === "Delete") return millis(0);
+  return millis(Math.min(expectForMs, leastCertainMs));
+}
+
+function isOurs({ cause, noticedAt, status }: Departure): boolean {
+  return isVoluntary(cause) && noticedAt === undefined && status.startedAt !== undefined;
+}
+
+/** From when on a new node may be the one that replaces the machine. */
+function leftFrom({ departure, goneAt }: MissingMachine): number {
+  const { status, noticedAt } = departure;
+  return status.startedAt ?? noticedAt ?? minus(goneAt, deletedLateMs);
+}
+
+function cameOf(nodes: readonly NodeFacts[]): readonly number[] {
+  return nodes.flatMap(({ createdAt }) => createdAt ?? []);
+}
+
+/** When the nodes came that have left since: just before the first of their departures was made. */
+function cameAndLeft(departures: readonly Departure[]): readonly number[] {
+  const first = new Map<string, number>();
+  for (const departure of departures) {
+    const { createdAt } = departure;
+    const uid = uidOf(departure);
+    if (createdAt !== undefined) first.set(uid, Math.min(createdAt, first.get(uid) ?? createdAt));
+  }
+  return [...first.values()];
+}
+
+/** Each arrival takes the place of the machine that left first, if it came after that. */
+function withoutReplaced(
+  losses: readonly MissingMachine[],
+  arrivals: { readonly came: readonly number[]; readonly shared: readonly number[] },
+): { readonly missing: readonly MissingMachine[]; readonly shared: readonly number[] } {
+  const all: Arrival[] = [
+    ...arrivals.came.map((at) => ({ at, isShared: false })),
+    ...arrivals.shared.map((at) => ({ at, isShared: true })),
+  ].sort((a, b) => a.at - b.at);
+  let replaced = 0;
+  const shared: number[] = [];
+  for (const { at, isShared } of all) {
+    const next = losses[replaced];
+    if (next !== undefined && leftFrom(next) < at) replaced += 1;
+    else if (isShared) shared.push(at);
+  }
+  return { missing: losses.slice(replaced), shared };
+}

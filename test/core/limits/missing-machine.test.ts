@@ -1,0 +1,121 @@
+import { describe, expect, it } from "vitest";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import type { Departure } from "../../../src/core/departure/departure.ts";
+import { missingMachines } from "../../../src/core/limits/missing-machine.ts";
+import type { Policy } from "../../../src/core/policy/policy.ts";
+import { hours, type Instant, minutes, plus } from "../../../src/core/time/time.ts";
+import { aDeparture, aNode, aPolicy, at } from "../fleet-builder.ts";
+
+const longAgo = at("2026-11-18T00:00:00Z");
+const now = at("2026-11-20T12:00:00Z");
+const minutesAgo = (count: number): Instant => plus(now, minutes(-count));
+
+type Over = Parameters<typeof aDeparture>[1];
+
+/** The departure of a node that started and released its machine, and ended so long ago. */
+function left(name: string, agoMinutes: number, over: Over = {}): Departure {
+  const endedAt = minutesAgo(agoMinutes);
+  const startedAt = plus(endedAt, minutes(-5));
+  return aDeparture(aNode(name), {
+    createdAt: longAgo,
+    ...over,
+    status: { phase: "Ended", outcome: "Planned", startedAt, endedAt, ...over.status },
+  });
+}
+
+interface Fleet {
+  readonly policies?: readonly Policy[];
+  readonly nodes?: readonly NodeFacts[];
+  readonly unowned?: readonly NodeFacts[];
+  readonly departures: readonly Departure[];
+}
+
+/** The names of the nodes whose machines are missing, by policy. */
+function missingIn({ policies = [aPolicy()], nodes = [], unowned = [], departures }: Fleet) {
+  const byPolicy = new Map([
+    ["spot", nodes],
+    [undefined, unowned],
+  ]);
+  const found = missingMachines({ policies, nodes: byPolicy, departures, at: now });
+  const namesOf = (policy: string) =>
+    (found.get(policy) ?? []).map(({ departure }) => departure.node.name);
+  return Object.fromEntries(policies.map(({ name }) => [name, namesOf(name)]));
+}
+
+const released = { instance: { ...aPolicy().instance, release: "Recreate" } } as const;
+
+describe("a machine that has left", () => {
+  it("is missing until a node has come after the start of its departure", () => {
+    const departures = [left("n1", 60)];
+    const before = aNode("n2", { createdAt: minutesAgo(66) });
+    const after = aNode("n3", { createdAt: minutesAgo(64) });
+    expect(missingIn({ nodes: [before], departures })).toEqual({ spot: ["n1"] });
+    expect(missingIn({ nodes: [before, after], departures })).toEqual({ spot: [] });
+  });
+
+  it("is replaced by a node of no policy, but that node replaces one machine only", () => {
+    const unowned = [aNode("x1", { createdAt: minutesAgo(5) })];
+    const departures = [left("n1", 60), left("n2", 30)];
+    expect(missingIn({ unowned, departures })).toEqual({ spot: ["n2"] });
+  });
+
+  it("is not missing if another machine has taken its Node object over", () => {
+    const nodes = [aNode("n1", { bootID: "boot-2" })];
+    expect(missingIn({ nodes, departures: [left("n1", 60)] })).toEqual({ spot: [] });
+  });
+
+  it("was replaced if its replacement has come and left since", () => {
+    const heir = left("n2", 10, { createdAt: minutesAgo(58) });
+    // The last one is the replacement of the second.
+    const nodes = [aNode("n3", { createdAt: minutesAgo(8) })];
+    const departures = [left("n1", 60), heir];
+    expect(missingIn({ nodes, departures })).toEqual({ spot: [] });
+    expect(missingIn({ departures })).toEqual({ spot: ["n2"] });
+  });
+
+  it.each([
+    ["released to its group", "Recreate", {}, 24 * 60],
+    ["released for Karpenter", "NodeClaim", {}, 60],
+    ["deleted without its group", "DeleteInstance", {}, 60],
+    ["deleted with its place in the group", "Delete", {}, 0],
+    ["taken by the cloud", "Recreate", { cause: "SpotInterruption" }, 60],
+    ["taken by the cloud in mid-departure", "Recreate", { noticedAt: minutesAgo(70) }, 60],
+  ] as const)(
+    "is expected back for a time that depends on how it left: %s",
+    (_, release, over, most) => {
+      const policies = [aPolicy({ instance: { ...released.instance, release } })];
+      const isMissing = (ago: number) =>
+        missingIn({ policies, departures: [left("n1", ago, over)] }).spot?.length === 1;
+      expect(isMissing(most)).toBe(false);
+      if (most > 0) expect(isMissing(most - 1)).toBe(true);
+    },
+  );
+
+  it("is expected back for as long as its policy says", () => {
+    const policies = [
+      aPolicy({ replacement: { ...aPolicy().replacement, expectForMs: hours(2) } }),
+    ];
+    expect(missingIn({ policies, departures: [left("n1", 119)] })).toEqual({ spot: ["n1"] });
+    expect(missingIn({ policies, departures: [left("n1", 120)] })).toEqual({ spot: [] });
+  });
+
+  it.each(["RolledBack", "Cancelled", "Failed"] as const)(
+    "is none if the departure ended as %s: the machine stayed",
+    (outcome) => {
+      expect(missingIn({ departures: [left("n1", 10, { status: { outcome } })] })).toEqual({
+        spot: [],
+      });
+    },
+  );
+
+  it("counts once, however many departures its node had", () => {
+    const departures = [left("n1", 10), left("n1", 10, { name: "n1-2", uid: "other" })];
+    expect(missingIn({ departures }).spot).toHaveLength(1);
+  });
+
+  it("is looked for in its own policy", () => {
+    const policies = [aPolicy(), aPolicy({ name: "other" })];
+    const departures = [left("n1", 10), left("n2", 10, { policy: "other" })];
+    expect(missingIn({ policies, departures })).toEqual({ spot: ["n1"], other: ["n2"] });
+  });
+});
