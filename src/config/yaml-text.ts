@@ -1,4 +1,5 @@
 import { type Document, isMap, isScalar, LineCounter, parseAllDocuments, stringify } from "yaml";
+import { withKubernetesScalars } from "./kubernetes-scalar.ts";
 
 /** The path to a value inside a document: field names and list indexes. */
 export type Pointer = readonly (string | number)[];
@@ -42,7 +43,10 @@ export function readYaml(text: string, mostChars = largestLength): YamlText {
     return { documents: [], mistakes: [{ line: 1, found, wanted: "at most 4 MiB of YAML" }] };
   }
   const lines = new LineCounter();
-  const options = { lineCounter: lines, prettyErrors: false, uniqueKeys: false, merge: true };
+  const options = {
+    ...{ lineCounter: lines, prettyErrors: false, uniqueKeys: false, merge: true },
+    customTags: withKubernetesScalars,
+  };
   const mistakes: YamlMistake[] = [];
   const documents: YamlDocument[] = [];
   for (const document of parseAllDocuments(text, options) as Document.Parsed[]) {

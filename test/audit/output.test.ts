@@ -52,7 +52,7 @@ describe("the audit table", () => {
     const made = (apiVersion: string, kind: string) =>
       `{apiVersion: ${apiVersion}, kind: ${kind}, metadata: {name: m}}\n---\n`;
     const fixed =
-      "{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: Node, name: n, controller: true}]}, spec: {}}\n";
+      "{apiVersion: v1, kind: Pod, metadata: {name: p, ownerReferences: [{kind: Node, name: n1, controller: true}]}, spec: {}}\n";
     const yaml =
       made("monitoring.coreos.com/v1", "Prometheus") +
       made("monitoring.coreos.com/v1", "ServiceMonitor") +

@@ -9,6 +9,7 @@ import {
   LineCounter,
   Parser,
 } from "yaml";
+import { withKubernetesScalars } from "../../config/kubernetes-scalar.ts";
 import { nameOf } from "../../core/json/json-field.ts";
 import { cutJsonValues, type JsonLines, scanJsonLines } from "./json-lines.ts";
 
@@ -129,8 +130,9 @@ const composerOptions = {
   merge: true,
   uniqueKeys: false,
   prettyErrors: false,
-  logLevel: "silent",
-} as const;
+  logLevel: "silent" as const,
+  customTags: withKubernetesScalars,
+};
 
 interface PlacedText {
   readonly file: string;
