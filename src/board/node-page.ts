@@ -204,6 +204,8 @@ export interface NodePage {
   /** Pods that are terminating, as `namespace/name`. */
   readonly terminating: readonly string[];
   readonly departures: readonly NodeDeparture[];
+  /** Those of earlier machines of this name. */
+  readonly earlier: readonly NodeDeparture[];
 }
 
 export interface ShownDrain {
@@ -252,6 +254,9 @@ export function nodePage(name: string, facts: NodePageFacts): NodePage | undefin
   // An earlier machine of the name has its own departures, which are not this one's steps.
   const uid = node?.uid ?? named[0]?.node.uid;
   const departures = named.filter((one) => one.node.uid === uid);
+  const earlier = named.filter((one) => one.node.uid !== uid);
+  const shown = (of: readonly Departure[]): readonly NodeDeparture[] =>
+    of.slice(0, departuresShown).map((one) => nodeDeparture(one, facts));
   return {
     node: name,
     at: now,
@@ -260,7 +265,8 @@ export function nodePage(name: string, facts: NodePageFacts): NodePage | undefin
     terminating: pods.flatMap(({ namespace, name: pod, deletionAt }) =>
       deletionAt === undefined ? [] : [`${namespace}/${pod}`],
     ),
-    departures: departures.slice(0, departuresShown).map((one) => nodeDeparture(one, facts)),
+    departures: shown(departures),
+    earlier: shown(earlier),
   };
 }
 

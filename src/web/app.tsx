@@ -73,6 +73,7 @@ function Page({ view, place }: { readonly view: PageView; readonly place: PagePl
           key={place.name}
           view={view}
           name={place.name}
+          departure={place.departure}
           onAct={(kind, row) => setIntent({ kind, row })}
         />
       ) : null}

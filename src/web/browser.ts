@@ -102,6 +102,19 @@ export function focusOn(id: string): void {
   document.getElementById(id)?.focus();
 }
 
+export function openNode(name: string): void {
+  location.hash = `/node/${encodeURIComponent(name)}`;
+}
+
+/** Opens a collapsed part of the page, and shows it. */
+export function openDetails(id: string): void {
+  const element = document.getElementById(id);
+  if (!(element instanceof HTMLDetailsElement)) return;
+  element.open = true;
+  element.scrollIntoView({ block: "center" });
+  element.querySelector("summary")?.focus();
+}
+
 export function newKey(): string {
   return crypto.randomUUID();
 }

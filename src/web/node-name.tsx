@@ -29,9 +29,15 @@ export function CutText({ text }: { readonly text: string }): VNode {
   );
 }
 
-export function NodeName({ name }: { readonly name: string }): VNode {
+interface NameProps {
+  readonly name: string;
+  /** Leads to the steps of this departure. */
+  readonly departure?: string;
+}
+
+export function NodeName({ name, departure }: NameProps): VNode {
   return (
-    <a class="name" href={nodeLink(name)}>
+    <a class="name" href={nodeLink(name, departure)}>
       <CutText text={name} />
     </a>
   );

@@ -141,28 +141,37 @@ export function PastList({
   view,
   past,
   empty = nothingDeparted(view),
+  stepsOf,
 }: {
   readonly view: PageView;
   readonly past: readonly PastDeparture[];
   /** The text shown if there are none. */
   readonly empty?: string;
+  /** What is shown below a departure; only the page of its node has its steps. */
+  readonly stepsOf?: (departure: string) => VNode | null;
 }): VNode {
   if (past.length === 0) return <p class="empty">{empty}</p>;
   return (
     <ul class="past">
       {past.map((one) => (
-        <PastRow key={one.id} view={view} past={one} />
+        <PastRow key={one.id} view={view} past={one} steps={stepsOf?.(one.id) ?? null} />
       ))}
     </ul>
   );
 }
 
-function PastRow({ view, past }: { readonly view: PageView; readonly past: PastDeparture }): VNode {
+interface PastRowProps {
+  readonly view: PageView;
+  readonly past: PastDeparture;
+  readonly steps: VNode | null;
+}
+
+function PastRow({ view, past, steps }: PastRowProps): VNode {
   const { words, language, now } = view;
   return (
     <li>
       <span class="when">{momentText(past.endedAt, now, language)}</span>
-      <NodeName name={past.node} />
+      <NodeName name={past.node} departure={past.id} />
       <span class={`outcome ${past.outcome}`}>{words.outcomesWords[past.outcome]}</span>
       <span class="why" dir="auto">
         <Sentence view={view} text={past.explain} class="" />
@@ -173,6 +182,7 @@ function PastRow({ view, past }: { readonly view: PageView; readonly past: PastD
         {past.losses.map((loss) => (
           <Loss key={`${loss.pod} ${loss.what}`} view={view} loss={loss} of={loss.pod} />
         ))}
+        {steps}
       </span>
     </li>
   );

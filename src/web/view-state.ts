@@ -166,14 +166,20 @@ export interface PageView {
 
 export type PagePlace =
   | { readonly page: "Departures" | "Timeline" | "Outcomes" }
-  | { readonly page: "Node"; readonly name: string };
+  | {
+      readonly page: "Node";
+      readonly name: string;
+      /** The uid of the departure whose steps are asked for. */
+      readonly departure: string | undefined;
+    };
 
-function placeOf(hash: string): PagePlace {
+export function placeOf(hash: string): PagePlace {
   const path = hash.replace(/^#\/?/, "");
   if (path === "timeline") return { page: "Timeline" };
   if (path === "outcomes") return { page: "Outcomes" };
-  const name = /^node\/(.+)$/.exec(path)?.[1];
-  return name === undefined ? { page: "Departures" } : { page: "Node", name: decoded(name) };
+  const [, name, departure] = /^node\/([^/]+)(?:\/(.+))?$/.exec(path) ?? [];
+  if (name === undefined) return { page: "Departures" };
+  return { page: "Node", name: decoded(name), departure: departure && decoded(departure) };
 }
 
 function decoded(text: string): string {
@@ -184,8 +190,9 @@ function decoded(text: string): string {
   }
 }
 
-export function nodeLink(name: string): string {
-  return `#/node/${encodeURIComponent(name)}`;
+export function nodeLink(name: string, departure?: string): string {
+  const more = departure === undefined ? "" : `/${encodeURIComponent(departure)}`;
+  return `#/node/${encodeURIComponent(name)}${more}`;
 }
 
 /** Renders again at each change from the server. */

@@ -78,8 +78,10 @@ it("shows a node that is gone by its departures, and no unknown node", () => {
 
 it("has the departures of its own machine, not those of an earlier one with its name", () => {
   const earlier: Departure = { ...departure, uid: "d-0", node: { name: "n1", uid: "uid-old" } };
-  const told = (departures: readonly Departure[]) =>
-    nodePage("n1", { view: viewOf(departures), pods: [], budgets: [], now })?.departures;
-  expect(told([earlier, departure])?.map(({ uid }) => uid)).toEqual(["uid-d"]);
-  expect(told([earlier])).toEqual([]);
+  const told = (departures: readonly Departure[]) => {
+    const page = nodePage("n1", { view: viewOf(departures), pods: [], budgets: [], now });
+    return [page?.departures, page?.earlier].map((of) => of?.map(({ uid }) => uid));
+  };
+  expect(told([earlier, departure])).toEqual([["uid-d"], ["d-0"]]);
+  expect(told([earlier])).toEqual([[], ["d-0"]]);
 });

@@ -157,16 +157,26 @@ test("the timeline explains the lane under the pointer, and zooms", async () => 
   await show("timeline");
   const caption = page.locator("figcaption");
   await page.getByRole("button", { name: "48 hours", exact: true }).click();
-  await page.getByText("6 h back, 1 d 18 h ahead").waitFor();
+  await page.getByText("6 h back, 2 d ahead").waitFor();
   const lane = page.locator(".drawing g.lane", { hasText: "n3" });
   await lane.hover();
   await expect.poll(() => caption.textContent()).toMatch(/^n3 leaves at .*, by the spacing of/);
   await page.getByRole("button", { name: "12 hours", exact: true }).click();
-  await page.getByText("1 h 30 min back, 10 h 30 min ahead").waitFor();
-  // Its departure is more than ten hours ahead; its lane stays.
+  await page.getByText("1 h 30 min back, 12 h ahead").waitFor();
+  // Its departure is more than twelve hours ahead; its lane stays, with an arrow at the edge.
   expect(await lane.locator("circle").count()).toBe(0);
+  expect(await lane.locator("path.beyond").count()).toBe(1);
+  await page.getByText(/^\d departures? later →$/).waitFor();
   await page.getByRole("button", { name: "48 hours", exact: true }).click();
   await lane.locator("circle").first().waitFor();
+  await lane.click();
+  await page.getByRole("heading", { name: "n3" }).waitFor();
+  await show("timeline");
+  await page.locator(".drawing svg").press("ArrowDown");
+  await expect.poll(() => caption.textContent()).toMatch(/^n\d leaves at /);
+  const [picked = ""] = (await caption.textContent())?.split(" ") ?? [];
+  await page.locator(".drawing svg").press("Enter");
+  await page.getByRole("heading", { name: picked }).waitFor();
 });
 
 test("a browser without Temporal shows everything but the what-if", async () => {

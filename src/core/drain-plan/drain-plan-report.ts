@@ -135,11 +135,8 @@ export interface DrainPlanReport {
   readonly node: string;
   readonly noticeSeconds: number | null;
   readonly pods: readonly PodLine[];
-  readonly skipped: readonly {
-    readonly namespace: string;
-    readonly name: string;
-    readonly reason: string;
-  }[];
+  /** Pods that no one touches. */
+  readonly skipped: readonly RemarkLine[];
   readonly blocked: readonly RemarkLine[];
   readonly warnings: readonly RemarkLine[];
 }
@@ -174,7 +171,7 @@ export function drainPlanReport(plan: DrainPlan): DrainPlanReport {
     node: plan.node,
     noticeSeconds: secondsOf(plan.noticeMs),
     pods: plan.pods.map(podLine),
-    skipped: plan.skipped.map(({ namespace, name, reason }) => ({ namespace, name, reason })),
+    skipped: plan.skipped.map(remarkLine),
     blocked: plan.blocked.map(remarkLine),
     warnings: plan.warnings.map(remarkLine),
   };

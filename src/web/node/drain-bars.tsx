@@ -2,7 +2,7 @@
 
 import type { NodeDeparture, NodePage, PodRecord, ShownDrain } from "../../board/node-page.ts";
 import type { PodLoss } from "../../board/stream.ts";
-import type { PodLine } from "../../core/drain-plan/drain-plan-report.ts";
+import type { PodLine, RemarkLine } from "../../core/drain-plan/drain-plan-report.ts";
 import { type ComponentChildren, useState, type VNode } from "../preact.ts";
 import { Loss } from "../row-list.tsx";
 import type { PageView } from "../view-state.ts";
@@ -227,7 +227,14 @@ interface PlanProps {
 function Plan({ view, drain: { plan }, terminating }: PlanProps): VNode {
   const { words } = view;
   const { pods, skipped, warnings, noticeSeconds } = plan;
-  if (pods.length === 0) return <p class="empty">{words.noPods}</p>;
+  if (pods.length === 0) {
+    return (
+      <>
+        <p class="empty">{words.noPods}</p>
+        <Remarks view={view} title={words.skippedPods(skipped.length)} remarks={skipped} />
+      </>
+    );
+  }
   const ends = pods.map((pod) => pod.startSeconds + pod.wantedGraceSeconds);
   const most = noticeSeconds ?? Math.max(1, ...ends);
   return (
@@ -243,22 +250,48 @@ function Plan({ view, drain: { plan }, terminating }: PlanProps): VNode {
           />
         ))}
       </DrainTable>
-      {skipped.length === 0 ? null : <p class="dim">{words.skippedPods(skipped.length)}</p>}
-      {warnings.length === 0 ? null : (
-        <details>
-          <summary>
-            {words.warnings} <span class="count">{warnings.length}</span>
-          </summary>
-          <ul class="warnings">
-            {warnings.map(({ namespace, name, explain, reason }) => (
-              <li key={`${namespace}/${name} ${reason}`} dir="auto">
-                {namespace}/{name} <Sentence view={view} text={`${explain}.`} class="" />
-              </li>
-            ))}
-          </ul>
-        </details>
-      )}
+      <Tiers view={view} pods={pods} />
+      <Remarks view={view} title={words.skippedPods(skipped.length)} remarks={skipped} />
+      <Remarks view={view} title={`${words.warnings} ${warnings.length}`} remarks={warnings} />
     </>
+  );
+}
+
+/** What the numbers of the tiers mean that occur. */
+function Tiers({ view: { words }, pods }: { view: PageView; pods: readonly PodLine[] }): VNode {
+  const found = [...new Set(pods.map(({ tier }) => tier))].toSorted((a, b) => a - b);
+  return (
+    <dl class="tiers">
+      <dt class="dim">{words.tierOrder}</dt>
+      {found.map((tier) => (
+        <dd key={tier}>
+          <span class="tier">{tier}</span>
+          {words.tiers[tier] ?? ""}
+        </dd>
+      ))}
+    </dl>
+  );
+}
+
+interface RemarksProps {
+  readonly view: PageView;
+  readonly title: string;
+  readonly remarks: readonly RemarkLine[];
+}
+
+function Remarks({ view, title, remarks }: RemarksProps): VNode | null {
+  if (remarks.length === 0) return null;
+  return (
+    <details>
+      <summary>{title}</summary>
+      <ul class="warnings">
+        {remarks.map(({ namespace, name, explain, reason }) => (
+          <li key={`${namespace}/${name} ${reason}`} dir="auto">
+            {namespace}/{name} <Sentence view={view} text={`${explain}.`} class="" />
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }
 

@@ -1,4 +1,4 @@
-import type { NodePage } from "../../board/node-page.ts";
+import type { NodeDeparture, NodePage } from "../../board/node-page.ts";
 import { reasonWords } from "../../board/reason-words.ts";
 import {
   type BoardRow,
@@ -7,7 +7,7 @@ import {
   type PastDeparture,
 } from "../../board/stream.ts";
 import { type NodeAct, NodeActs } from "../act/act-buttons.tsx";
-import { after, getJson } from "../browser.ts";
+import { after, getJson, openDetails } from "../browser.ts";
 import { PodMeter } from "../departures-page.tsx";
 import { whereText } from "../next-table.tsx";
 import { useEffect, useState, type VNode } from "../preact.ts";
@@ -29,6 +29,8 @@ import { DrainBars } from "./drain-bars.tsx";
 interface NodeProps {
   readonly view: PageView;
   readonly name: string;
+  /** The uid of a departure whose steps are asked for. */
+  readonly departure: string | undefined;
   readonly onAct: (act: NodeAct, row: BoardRow) => void;
 }
 
@@ -37,12 +39,16 @@ type Fetched =
   | { readonly kind: "Page"; readonly page: NodePage }
   | { readonly kind: "Problem"; readonly problem: string };
 
-export function NodeView({ view, name, onAct }: NodeProps): VNode {
+export function NodeView({ view, name, departure, onAct }: NodeProps): VNode {
   const { words, picture } = view;
   const row = picture.rows.find(({ node }) => node === name);
   const fetched = useNodePage({ name, row, connection: picture.fleet.connection.kind });
   const past = picture.past.filter(({ node }) => node === name);
   const page = fetched.kind === "Page" ? fetched.page : undefined;
+  const isLoaded = page !== undefined;
+  useEffect(() => {
+    if (isLoaded && departure !== undefined) openDetails(stepsId(departure));
+  }, [isLoaded, departure]);
   const isKnown = row !== undefined || past.length > 0 || (page?.departures.length ?? 0) > 0;
   const uid = row?.uid ?? past[0]?.nodeUid;
   const isOwn = ({ nodeUid }: PastDeparture): boolean => nodeUid === null || nodeUid === uid;
@@ -63,11 +69,10 @@ export function NodeView({ view, name, onAct }: NodeProps): VNode {
       <Drain view={view} page={page} problem={row === undefined ? undefined : problem} />
       {isKnown ? <Steps view={view} page={page} /> : null}
       <Actions view={view} page={page} />
-      <Past view={view} title={words.departed} id="before" past={past.filter(isOwn)} />
+      <Past view={view} page={page} title={words.departed} id="before" past={past.filter(isOwn)} />
       <Past
-        view={view}
+        {...{ view, page, id: "earlier" }}
         title={words.earlierMachines}
-        id="earlier"
         past={past.filter((one) => !isOwn(one))}
       />
     </div>
@@ -76,19 +81,35 @@ export function NodeView({ view, name, onAct }: NodeProps): VNode {
 
 interface PastProps {
   readonly view: PageView;
+  readonly page: NodePage | undefined;
   readonly title: string;
   readonly id: string;
   readonly past: readonly PastDeparture[];
 }
 
-function Past({ view, title, id, past }: PastProps): VNode | null {
+function Past({ view, page, title, id, past }: PastProps): VNode | null {
   if (past.length === 0) return null;
+  const known = [...(page?.departures ?? []), ...(page?.earlier ?? [])];
+  const stepsOf = (uid: string): VNode | null => {
+    const steps = known.find((one) => one.uid === uid)?.steps ?? [];
+    if (steps.length === 0) return null;
+    return (
+      <details id={stepsId(uid)}>
+        <summary>{view.words.steps}</summary>
+        <StepList view={view} steps={steps} />
+      </details>
+    );
+  };
   return (
     <section aria-labelledby={id}>
       <h2 id={id}>{title}</h2>
-      <PastList view={view} past={past} />
+      <PastList view={view} past={past} stepsOf={stepsOf} />
     </section>
   );
+}
+
+function stepsId(departure: string): string {
+  return `steps-${departure}`;
 }
 
 interface GoneProps {
@@ -298,16 +319,27 @@ function Steps({
       {newest === undefined || newest.steps.length === 0 ? (
         <p class="empty">{words.noSteps}</p>
       ) : (
-        <ol class="steps">
-          {newest.steps.map(({ at, step, result }) => (
-            <li key={`${at} ${step} ${result}`}>
-              <span class="when">{clockSecondsText(at)}</span>
-              <span class="step">{stepWords(step, view)}</span>
-              <Sentence view={view} text={result} />
-            </li>
-          ))}
-        </ol>
+        <StepList view={view} steps={newest.steps} />
       )}
     </section>
+  );
+}
+
+interface StepsProps {
+  readonly view: PageView;
+  readonly steps: NodeDeparture["steps"];
+}
+
+function StepList({ view, steps }: StepsProps): VNode {
+  return (
+    <ol class="steps">
+      {steps.map(({ at, step, result }) => (
+        <li key={`${at} ${step} ${result}`}>
+          <span class="when">{clockSecondsText(at)}</span>
+          <span class="step">{stepWords(step, view)}</span>
+          <Sentence view={view} text={result} />
+        </li>
+      ))}
+    </ol>
   );
 }

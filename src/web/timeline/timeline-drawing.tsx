@@ -1,40 +1,53 @@
 import type { BoardRow } from "../../board/stream.ts";
+import { openNode } from "../browser.ts";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
 import { clockText, dayText } from "../words/words.ts";
-import { type Lane, LaneLine, laneHeight, type Scale, xOf } from "./timeline-lane.tsx";
+import {
+  beyondCounts,
+  type Lane,
+  LaneLine,
+  laneHeight,
+  type Scale,
+  xOf,
+} from "./timeline-lane.tsx";
 
 export const hourMs = 3_600_000;
-/** The share of the visible time span that is in the past. */
+/** How much of the past is shown, as a share of the hours ahead. */
 export const behindShare = 1 / 8;
 const headHeight = 40;
 const zoneHeight = 26;
+/** Of a date above the hours. */
+const dayWidth = 84;
 
 interface Drawing {
   readonly view: PageView;
   readonly rows: readonly BoardRow[];
+  /** Those without a lane too: how many are outside of the drawing is counted over all of them. */
+  readonly all: readonly BoardRow[];
+  /** How far ahead it reaches. */
   readonly hours: number;
   /** The actual rows, if the drawing shows supposed ones. */
   readonly before?: readonly BoardRow[] | undefined;
 }
 
 /** One lane per node, by zone. */
-export function TimelineDrawing({ view, rows, hours, before }: Drawing): VNode {
+export function TimelineDrawing({ view, rows, all, hours, before }: Drawing): VNode {
   const { words, now } = view;
   const [box, { width, zoom }] = useRoom();
   const seen = useSeen(box, zoom);
   const [picked, setPicked] = useState<string | undefined>(undefined);
   const left = width < 600 ? 96 : 190;
   const span = hours * hourMs;
-  const fromAt = now - span * behindShare;
-  const scale: Scale = { fromAt, toAt: fromAt + span, left, width };
+  const scale: Scale = { fromAt: now - span * behindShare, toAt: now + span, left, width };
   const lanes = useMemo(() => placed(rows), [rows]);
   const height = (lanes.at(-1)?.top ?? headHeight) + laneHeight + 12;
   const row = rows.find(({ id }) => id === picked);
   const ghosts = useMemo(() => new Map(before?.map((one) => [one.id, one.departAt])), [before]);
   const cards = new Map(view.picture.policies.map((card) => [card.name, card]));
   const step = (event: KeyboardEvent): void => {
+    if (event.key === "Enter" && row !== undefined) openNode(row.node);
     const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (by === 0 || rows.length === 0) return;
     event.preventDefault();
@@ -46,6 +59,7 @@ export function TimelineDrawing({ view, rows, hours, before }: Drawing): VNode {
   return (
     <figure class="drawing">
       <Legend view={view} isSupposed={before !== undefined} />
+      <Beyond view={view} rows={all} scale={scale} />
       <div ref={box} class="canvas">
         <svg
           width={width * zoom}
@@ -86,6 +100,24 @@ export function TimelineDrawing({ view, rows, hours, before }: Drawing): VNode {
       </div>
       <Caption view={view} row={row} />
     </figure>
+  );
+}
+
+interface BeyondProps {
+  readonly view: PageView;
+  readonly rows: readonly BoardRow[];
+  readonly scale: Scale;
+}
+
+/** How many departures are outside of what is drawn, on either side. */
+function Beyond({ view: { words }, rows, scale }: BeyondProps): VNode | null {
+  const { earlier, later } = beyondCounts(rows, scale);
+  if (earlier + later === 0) return null;
+  return (
+    <p class="beyond">
+      <span>{earlier === 0 ? "" : words.overdueCount(earlier)}</span>
+      <span>{later === 0 ? "" : words.beyond(later)}</span>
+    </p>
   );
 }
 
@@ -235,14 +267,15 @@ function Hours({ view, scale, hours, height }: Ground & { readonly hours: number
   const first = Math.ceil(scale.fromAt / perTick) * perTick;
   const count = Math.max(0, Math.floor((scale.toAt - first) / perTick) + 1);
   const ticks = Array.from({ length: count }, (_, place) => first + place * perTick);
-  let day = "";
+  const days = ticks.map((at) => dayText(at, view.language));
+  // Two dates side by side do not fit: the later one says more.
+  const isNarrow = (place: number): boolean =>
+    days[place + 1] !== days[place] && xOf(first + perTick, scale) - xOf(first, scale) < dayWidth;
   return (
     <g class="hours" aria-hidden="true">
-      {ticks.map((at) => {
+      {ticks.map((at, place) => {
         const x = xOf(at, scale);
-        const newDay = dayText(at, view.language);
-        const isNew = newDay !== day;
-        day = newDay;
+        const isNew = days[place] !== days[place - 1] && !isNarrow(place);
         return (
           <g key={at} class={x > scale.width - 32 ? "last" : ""}>
             <line x1={x} x2={x} y1={headHeight - 4} y2={height} />
@@ -251,7 +284,7 @@ function Hours({ view, scale, hours, height }: Ground & { readonly hours: number
             </text>
             {isNew ? (
               <text class="day" x={x} y={headHeight - 26}>
-                {newDay}
+                {days[place]}
               </text>
             ) : null}
           </g>

@@ -1,5 +1,6 @@
 /** One lane of the timeline. */
 import type { BoardRow, ClosedSpan, PolicyCard, WaveSpan } from "../../board/stream.ts";
+import { openNode } from "../browser.ts";
 import type { VNode } from "../preact.ts";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
@@ -24,6 +25,23 @@ export interface Lane {
 export function xOf(at: number, { fromAt, toAt, left, width }: Scale): number {
   const share = (at - fromAt) / (toAt - fromAt);
   return left + Math.min(1, Math.max(0, share)) * (width - left - 8);
+}
+
+/** When it leaves or began to. */
+function markedAt({ state, startedAt, departAt }: BoardRow): number | null {
+  return state === "Leaving" ? (startedAt ?? departAt) : departAt;
+}
+
+/** The departures that a drawing does not reach. */
+export function beyondCounts(
+  rows: readonly BoardRow[],
+  { fromAt, toAt }: Pick<Scale, "fromAt" | "toAt">,
+): { readonly earlier: number; readonly later: number } {
+  const times = rows.map(markedAt).filter((at) => at !== null);
+  return {
+    earlier: times.filter((at) => at < fromAt).length,
+    later: times.filter((at) => at > toAt).length,
+  };
 }
 
 function isShown(at: number | null, { fromAt, toAt }: Scale): at is number {
@@ -112,11 +130,11 @@ export function LaneLine({
   const y = top + laneHeight / 2;
   const { bornAt, deadlineAt, earliestAt, departAt, noticedAt } = row;
   const isLeaving = row.state === "Leaving";
-  const markAt = isLeaving ? (row.startedAt ?? departAt) : departAt;
+  const markAt = markedAt(row);
   const from = xOf(earliestAt ?? departAt ?? bornAt ?? scale.fromAt, scale);
   const to = xOf(deadlineAt ?? scale.toAt, scale);
   return (
-    <g class={`lane ${row.state}`} onMouseEnter={onPick}>
+    <g class={`lane ${row.state}`} onMouseEnter={onPick} onClick={() => openNode(row.node)}>
       {zone === undefined ? null : (
         <text class="zone" x="0" y={top - 7}>
           {zone === "" ? "–" : zone}
@@ -146,6 +164,12 @@ export function LaneLine({
       ) : null}
       {isShown(markAt, scale) ? (
         <DepartMark x={xOf(markAt, scale)} {...{ y, isPicked, isLeaving }} />
+      ) : null}
+      {markAt !== null && markAt > scale.toAt ? (
+        <path class="beyond" d={`M${scale.width - 12} ${y - 5}l8 5l-8 5`} />
+      ) : null}
+      {markAt !== null && markAt < scale.fromAt ? (
+        <path class="beyond" d={`M${scale.left + 8} ${y - 5}l-8 5l8 5`} />
       ) : null}
       {isShown(noticedAt, scale) ? (
         <path class="notice" d={`M${xOf(noticedAt, scale)} ${y - 8}l7 13h-14z`} />

@@ -38,48 +38,52 @@ export function TimelinePage({ view, list, onAct }: TimelineProps): VNode {
   return (
     <div class="timeline">
       <Cards {...{ view, onAct, asked, onAsk: setAsked }} />
-      {card === undefined ? null : (
-        <WhatIfSection
-          key={card.name}
-          {...{ view, card, onSuppose: setSupposed }}
-          onClose={() => setAsked(undefined)}
-        />
-      )}
-      <div class="tools">
-        <div class="choices" role="group" aria-label={words.timeline}>
-          {spans.map((one) => (
-            <button
-              key={one}
-              type="button"
-              aria-pressed={one === hours}
-              onClick={() => setHours(one)}
-            >
-              {words.hoursShown(one)}
+      <div class={card === undefined ? "" : "supposing"}>
+        {card === undefined ? null : (
+          <WhatIfSection
+            key={card.name}
+            {...{ view, card, onSuppose: setSupposed }}
+            onClose={() => setAsked(undefined)}
+          />
+        )}
+        <div class="shown">
+          <div class="tools">
+            <div class="choices" role="group" aria-label={words.timeline}>
+              {spans.map((one) => (
+                <button
+                  key={one}
+                  type="button"
+                  aria-pressed={one === hours}
+                  onClick={() => setHours(one)}
+                >
+                  {words.hoursShown(one)}
+                </button>
+              ))}
+            </div>
+            <span class="dim around">
+              {words.hoursAround(
+                spanText(hours * behindShare * hourMs, language),
+                spanText(hours * hourMs, language),
+              )}
+            </span>
+            <button type="button" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
+              {isTable ? words.asDrawing : words.asTable}
             </button>
-          ))}
-        </div>
-        <span class="dim around">
-          {words.hoursAround(
-            spanText(hours * behindShare * hourMs, language),
-            spanText(hours * (1 - behindShare) * hourMs, language),
+            <FilterField view={view} list={list} />
+          </div>
+          {rows.length === found.length ? null : (
+            <p class="dim">{words.someLanes(rows.length, found.length)}</p>
           )}
-        </span>
-        <button type="button" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
-          {isTable ? words.asDrawing : words.asTable}
-        </button>
-        <FilterField view={view} list={list} />
+          {isTable ? (
+            <LaneTable view={shown} rows={rows} />
+          ) : (
+            <TimelineDrawing
+              {...{ view: shown, rows, hours, all: found }}
+              before={supposed === undefined ? undefined : picture.rows}
+            />
+          )}
+        </div>
       </div>
-      {rows.length === found.length ? null : (
-        <p class="dim">{words.someLanes(rows.length, found.length)}</p>
-      )}
-      {isTable ? (
-        <LaneTable view={shown} rows={rows} />
-      ) : (
-        <TimelineDrawing
-          {...{ view: shown, rows, hours }}
-          before={supposed === undefined ? undefined : picture.rows}
-        />
-      )}
     </div>
   );
 }

@@ -43,7 +43,7 @@ export function WhatIf(props: WhatIfProps & { readonly facts: WhatIfFacts }): VN
             {words.policyYaml}
             <textarea
               id={yamlId}
-              rows={18}
+              rows={16}
               spellcheck={false}
               autocomplete="off"
               value={text}

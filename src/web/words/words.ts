@@ -104,6 +104,12 @@ export interface Words {
   readonly noPods: string;
   readonly pod: string;
   readonly tier: string;
+  readonly tierOrder: string;
+  /** By its number. */
+  readonly tiers: readonly string[];
+  /** How many departures the drawing does not reach. */
+  readonly beyond: (count: number) => string;
+  readonly overdueCount: (count: number) => string;
   readonly grace: string;
   readonly graceOf: (given: number, asked: number) => string;
   readonly skippedPods: (count: number) => string;

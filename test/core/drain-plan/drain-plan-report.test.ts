@@ -42,7 +42,12 @@ it("the report under a notice has the documented shape", () => {
         explain: "is evicted with 60 s of grace",
       },
     ],
-    skipped: [{ namespace: "kube-system", name: "kube-proxy-x", reason: "DaemonSet" }],
+    skipped: [
+      {
+        ...{ namespace: "kube-system", name: "kube-proxy-x", reason: "DaemonSet" },
+        explain: "is skipped, because its DaemonSet would recreate it on the node at once",
+      },
+    ],
     blocked: [],
     warnings: [],
   });
