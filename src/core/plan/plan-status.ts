@@ -66,7 +66,8 @@ export function policyStatuses(
   departures: readonly Departure[],
 ): readonly PolicyStatus[] {
   const byPolicy = Map.groupBy(departures, (one) => one.policy ?? "");
-  const countsOf = (name: string) => countsFrom(byPolicy.get(name) ?? [], plan.at);
+  const nodes = nodesOf(plan);
+  const countsOf = (name: string) => countsFrom(byPolicy.get(name) ?? [], { nodes, at: plan.at });
   return [
     ...plan.policies.map((one) => {
       const { name } = one.policy;
@@ -76,13 +77,24 @@ export function policyStatuses(
   ];
 }
 
-function countsFrom(own: readonly Departure[], at: Instant): PolicyStatus["departures"] {
+/** The uids of all nodes that a plan has an answer for. */
+function nodesOf({ policies, notPlanned }: FleetPlan): ReadonlySet<string> {
+  const planned = policies.flatMap(({ departures }) => departures);
+  return new Set([...planned, ...notPlanned].map(({ node }) => node.uid));
+}
+
+function countsFrom(
+  own: readonly Departure[],
+  { nodes, at }: { readonly nodes: ReadonlySet<string>; readonly at: Instant },
+): PolicyStatus["departures"] {
+  // A node may have a planned departure and a requested one, and a departure may outlast its node.
+  const ahead = own.filter((one) => !isUnderWay(one)).map(({ node }) => node.uid);
   const ended = own.filter(({ status }) => status.phase === "Ended");
   const recent = ended.filter(
     ({ status }) => status.endedAt !== undefined && plus(status.endedAt, hours(24)) > at,
   );
   return {
-    scheduled: own.filter((one) => !isUnderWay(one)).length,
+    scheduled: new Set(ahead.filter((uid) => nodes.has(uid))).size,
     underWay: own.filter((one) => isUnderWay(one)).length - ended.length,
     done24h: recent.length,
   };
