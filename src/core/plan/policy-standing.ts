@@ -12,7 +12,7 @@ export type PolicyStandingReason =
   | "NoNodes"
   | "PolicyInvalid"
   | ReleaseReason
-  | Extract<Reason, "FleetUnhealthy">
+  | "FleetUnhealthy"
   | "Late"
   | "InTime";
 
