@@ -2,6 +2,7 @@ import { readClusterPolicy } from "../../src/config/policy/parse-policy-object.t
 import { crdOf } from "../../src/config/schema/crd.ts";
 import { resourceDefinitions } from "../../src/config/schema/resource-definition.ts";
 import type { ActionPorts } from "../../src/contracts/action-runner.ts";
+import type { Clock } from "../../src/contracts/clock.ts";
 import type {
   InstanceReleaser,
   LaunchTimes,
@@ -34,6 +35,7 @@ import { KubeFleet } from "../../src/kube/fleet.ts";
 import { KubeNodeMarks } from "../../src/kube/node/node-marks.ts";
 import { KubeNodePods } from "../../src/kube/node/node-pods.ts";
 import { KubePolicyStatus } from "../../src/kube/policy-status.ts";
+import { onServerTime } from "../../src/kube/server-clock.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { ModelApi } from "../../src/sim/api/model-api.ts";
 import { startControllers } from "../../src/sim/model-cluster.ts";
@@ -41,6 +43,7 @@ import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import { machineReleaser } from "./machine-releaser.ts";
 import { openGates } from "./open-gates.ts";
 
+export { spotPolicy } from "./spot-policy.ts";
 export { webWorkload } from "./web-workload.ts";
 
 export const dawn = instant(Date.UTC(2026, 10, 20));
@@ -50,14 +53,6 @@ export const nodes = "/api/v1/nodes";
 
 /** The controller's own namespace, and the image of its placeholders. */
 const placeholderPlace = { namespace: "lastcall", image: "registry.k8s.io/pause:3.10" };
-
-export function spotPolicy(world: ModelWorld, spec: Readonly<Record<string, unknown>>): void {
-  world.create(policies, {
-    apiVersion: "lastcall.dev/v1alpha1",
-    ...{ kind: "DeparturePolicy", metadata: { name: "spot" } },
-    spec,
-  });
-}
 
 /** The body of a status is built when it is sent; building it earlier does no harm. */
 function shown(request: KubeRequest): KubeRequest {
@@ -341,10 +336,14 @@ export class ModelWorld {
       gates?: GateSource;
       releaserFor?: ReleaserChoice;
       leadership?: Leadership;
+      /** Of the machine on which the controller runs. Default: the right time. */
+      clock?: Clock;
     } = {},
   ): Promise<void> {
-    const { clock } = this;
-    const api = this.watched;
+    const { api, clock } = onServerTime(
+      { send: (sent) => this.watched.send(sent), watch: (asked) => this.watched.watch(asked) },
+      options.clock ?? this.clock,
+    );
     const rng = seededRng(6 + this.#seed);
     const log = (event: string, fields: object = {}): void => {
       this.logged.push(`${formatInstant(clock.now())} ${event} ${JSON.stringify(fields)}`);

@@ -8,6 +8,7 @@ import { between, type Millis, minutes, seconds } from "../../core/time/time.ts"
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { LiveLease } from "../../kube/lease/lease-store.ts";
 import { apiError } from "../../kube/object/api-call.ts";
+import { onServerTime } from "../../kube/server-clock.ts";
 import { HeapPace } from "../../runtime/heap-pace.ts";
 import { holderIsDead, processIdentity } from "../../runtime/process-identity.ts";
 import { createLog } from "../../runtime/process-io.ts";
@@ -51,7 +52,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
   const clouds = await cloudPorts(options, io);
   const allowed = await actionHosts(options.actionHosts);
   const pace = new HeapPace(io);
-  const { api, access, namespace, close } = await connect(
+  const { access, namespace, close, ...connected } = await connect(
     {
       ...options,
       probesConnections: true,
@@ -60,13 +61,14 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     },
     io,
   );
+  const { api, clock } = onServerTime(connected.api, io.clock);
   await reach({ api, server: access.server, io, log });
   const home = options.namespace ?? namespace;
   if (!options.dryRun) await checkAlone({ options, io, api, home, log });
   const identity = processIdentity(io.env.POD_NAME);
   const { controller, fleet } = assembleController({
     api,
-    clock: io.clock,
+    clock,
     rng: io.rng,
     log,
     metrics,

@@ -8,6 +8,7 @@ import type {
   KubeWatchRequest,
 } from "../../contracts/kube-api.ts";
 import type { Rng } from "../../core/chance/chance.ts";
+import { instant, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { ApiRefusal, noSuchResource, noUsers } from "./api-refusal.ts";
 import { customTypes } from "./custom-resource-definition.ts";
@@ -62,8 +63,10 @@ export class ModelApi implements KubeApi {
     const { bodyAtTurn, ...asked } = request;
     const sent = bodyAtTurn === undefined ? asked : { ...asked, body: bodyAtTurn() };
     const fault = this.#faults.take(sent);
-    if (fault === undefined) return this.handle(sent);
-    return this.#fail(sent, fault);
+    const answer = fault === undefined ? this.handle(sent) : await this.#fail(sent, fault);
+    // As a `Date` header names it.
+    const now = this.context.clock.now();
+    return { ...answer, serverAt: instant(now - (now % seconds(1))) };
   }
 
   /** Answers a request synchronously, as `send` does, but without injected faults. */

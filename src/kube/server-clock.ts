@@ -1,0 +1,80 @@
+import type { Clock } from "../contracts/clock.ts";
+import type { KubeAnswer, KubeApi, KubeRequest, KubeWatchRequest } from "../contracts/kube-api.ts";
+import { type Instant, instant, type Millis, millis, plus, seconds } from "../core/time/time.ts";
+
+/** A `Date` header names whole seconds: on average, half a second has passed since. */
+const halfSecondMs = 500;
+/** Below this, the clocks count as one: an answer may have waited in a busy process. */
+const toleranceMs: Millis = seconds(3);
+/** How long an answer counts for the estimate. */
+const windowMs: Millis = seconds(60);
+
+interface Heard {
+  /** The server's time less our monotonic time. */
+  readonly aheadMs: number;
+  readonly atMs: number;
+}
+
+/**
+ * The API server's time, by the `Date` of its answers and our monotonic clock. The instants in its
+ * objects (deletion, creation, notices) are compared with its own time, so that a wrong clock of
+ * this machine, or a step of it, ends no grace period early. While both clocks agree within a few
+ * seconds, it is the time of this machine.
+ */
+export class ServerClock implements Clock {
+  readonly #own: Clock;
+  #heard: readonly Heard[] = [];
+
+  constructor(own: Clock) {
+    this.#own = own;
+  }
+
+  /** Takes the server's time from an answer that has just arrived. */
+  hear(serverAt: Instant): void {
+    const atMs = this.#own.monotonic();
+    const recent = this.#heard.filter((one) => atMs - one.atMs < windowMs);
+    const aheadMs = serverAt + halfSecondMs - atMs;
+    // Of several, the largest counts: an answer can arrive late, never early.
+    const last = recent.at(-1);
+    if (last !== undefined && atMs - last.atMs < seconds(1) && last.aheadMs >= aheadMs) return;
+    this.#heard = [...recent, { aheadMs, atMs }];
+  }
+
+  now(): Instant {
+    return plus(this.#own.now(), this.#offsetMs());
+  }
+
+  monotonic(): number {
+    return this.#own.monotonic();
+  }
+
+  sleep(span: Millis, signal?: AbortSignal): Promise<void> {
+    return this.#own.sleep(span, signal);
+  }
+
+  sleepUntil(at: Instant, signal?: AbortSignal): Promise<void> {
+    return this.#own.sleepUntil(instant(at - this.#offsetMs()), signal);
+  }
+
+  #offsetMs(): Millis {
+    if (this.#heard.length === 0) return millis(0);
+    const aheadMs = Math.max(...this.#heard.map((one) => one.aheadMs));
+    const offsetMs = Math.round(this.#own.monotonic() + aheadMs - this.#own.now());
+    return millis(Math.abs(offsetMs) > toleranceMs ? offsetMs : 0);
+  }
+}
+
+/** An API whose answers set the clock that is returned with it. */
+export function onServerTime(
+  api: KubeApi,
+  own: Clock,
+): { readonly api: KubeApi; readonly clock: ServerClock } {
+  const clock = new ServerClock(own);
+  const send = async (request: KubeRequest): Promise<KubeAnswer> => {
+    const answer = await api.send(request);
+    if (answer.serverAt !== undefined) clock.hear(answer.serverAt);
+    return answer;
+  };
+  const watch = (request: KubeWatchRequest) => api.watch(request);
+  return { api: { send, watch }, clock };
+}
