@@ -8,7 +8,15 @@ import type {
   ReleaseRequest,
   ReleaseResult,
 } from "../../contracts/cloud.ts";
-import { hours, type Instant, millis, minus, minutes, plus } from "../../core/time/time.ts";
+import {
+  hours,
+  type Instant,
+  type Millis,
+  millis,
+  minus,
+  minutes,
+  plus,
+} from "../../core/time/time.ts";
 import type { LastcallError } from "../../errors.ts";
 import { type ApiContext, randomUid } from "../api/resource-registry.ts";
 import type { ModelObject } from "../api/store/object-store.ts";
@@ -23,6 +31,7 @@ import {
   type CloudTimings,
   EmpiricalPreemptions,
   forgetNode,
+  freeName,
   hashOf,
   type MachineEvent,
   type MachineGroup,
@@ -31,6 +40,7 @@ import {
   type PreemptionModel,
   providerIdOf,
   registerNode,
+  untilAborted,
   usualTimings,
 } from "./model-machine.ts";
 
@@ -74,7 +84,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
   readonly #context: ApiContext;
   readonly #kubelet: Kubelet;
   readonly #timers: Timers;
-  readonly #timings: CloudTimings;
+  #timings: CloudTimings;
   readonly #preemptions: PreemptionModel;
   readonly #grace: ShutdownGrace;
   readonly #options: ModelCloudOptions;
@@ -82,6 +92,9 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
   readonly #releases = new Map<string, Promise<ReleaseResult>>();
   readonly #listeners = new Set<(event: MachineEvent) => void>();
   readonly #faults: { fault: CloudFault; left: number }[] = [];
+  /** The groups' machines that wait for capacity. */
+  readonly #waiting: (() => void)[] = [];
+  #isStockOut = false;
   #nextId = 1;
 
   constructor(options: ModelCloudOptions) {
@@ -130,6 +143,31 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
   preempt(name: string): void {
     const slot = this.#slots.get(name);
     if (slot) this.#takeWithNotice(slot, { id: slot.machine.id, because: "Preempted" });
+  }
+
+  /** Takes a machine at once; what announced it is the caller's concern. */
+  take(name: string): void {
+    const slot = this.#slots.get(name);
+    if (slot) this.#end(slot, { id: slot.machine.id, because: "Preempted" });
+  }
+
+  /** Stops a machine without ending it, as `ec2 stop-instances` does: its Node stays. */
+  halt(name: string): void {
+    const slot = this.#slots.get(name);
+    if (slot?.machine.state !== "Running") return;
+    this.#change(slot, { state: "Stopping", event: "Stopping", because: "Preempted" });
+    this.#kubelet.powerOff(name);
+  }
+
+  /** While the cloud has no capacity, groups create no machine; they do so when it ends. */
+  setStockOut(lasts: boolean): void {
+    this.#isStockOut = lasts;
+    if (!lasts) for (const recreate of this.#waiting.splice(0)) recreate();
+  }
+
+  /** How long each machine takes from now on from the order to stop until it is gone. */
+  setStopTime(stop: Millis): void {
+    this.#timings = { ...this.#timings, stop };
   }
 
   failNext(fault: CloudFault): void {
@@ -247,7 +285,8 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
   }
 
   #open(group: MachineGroup, first: "Registered" | "Booting"): void {
-    const name = this.#freeName(group);
+    const { seed } = this.#options;
+    const name = freeName({ seed, group: group.name, taken: this.#slots });
     const bornAt = first === "Registered" ? this.#firstLaunchTime(name, group) : this.#now();
     const machine = this.#makeMachine({ name, group, bornAt });
     const slot: Slot = { name, group, machine, closed: false };
@@ -255,20 +294,6 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     this.#emit({ kind: "Launched", at: bornAt, machine });
     if (first === "Registered") this.#register(slot, machine.id);
     else this.#bootLater(slot);
-  }
-
-  #freeName(group: MachineGroup): string {
-    const letters = "bcdfghjklmnpqrstvwxz2456789";
-    for (let attempt = 0; ; attempt += 1) {
-      let hash = hashOf(`${this.#options.seed}|${group.name}|${this.#slots.size}|${attempt}`);
-      let suffix = "";
-      for (let letter = 0; letter < 4; letter += 1) {
-        suffix += letters[hash % letters.length];
-        hash = Math.floor(hash / letters.length);
-      }
-      const name = `${group.name}-${suffix}`;
-      if (!this.#slots.has(name)) return name;
-    }
   }
 
   #firstLaunchTime(name: string, group: MachineGroup): Instant {
@@ -341,6 +366,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
 
   #recreate(slot: Slot, lostId: string): void {
     if (slot.closed || slot.machine.id !== lostId) return;
+    if (this.#isStockOut) return void this.#waiting.push(() => this.#recreate(slot, lostId));
     const { name, group } = slot;
     slot.machine = this.#makeMachine({ name, group, bornAt: this.#now() });
     this.#emit({ kind: "Launched", at: this.#now(), machine: slot.machine });
@@ -369,13 +395,4 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
   #now(): Instant {
     return this.#context.clock.now();
   }
-}
-
-/** The result, or the signal's reason as soon as it aborts; the work continues either way. */
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }

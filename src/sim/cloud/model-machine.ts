@@ -356,3 +356,31 @@ export function hashOf(text: string): number {
   }
   return hash;
 }
+
+/** A name for a group's next machine, as groups make them up; the seed alone decides. */
+export function freeName(from: {
+  readonly seed: number;
+  readonly group: string;
+  readonly taken: ReadonlyMap<string, unknown>;
+}): string {
+  const letters = "bcdfghjklmnpqrstvwxz2456789";
+  for (let attempt = 0; ; attempt += 1) {
+    let hash = hashOf(`${from.seed}|${from.group}|${from.taken.size}|${attempt}`);
+    let suffix = "";
+    for (let letter = 0; letter < 4; letter += 1) {
+      suffix += letters[hash % letters.length];
+      hash = Math.floor(hash / letters.length);
+    }
+    const name = `${from.group}-${suffix}`;
+    if (!from.taken.has(name)) return name;
+  }
+}
+
+/** The result, or the signal's reason as soon as it aborts; the work continues either way. */
+export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}

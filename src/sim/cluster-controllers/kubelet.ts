@@ -2,6 +2,7 @@ import { type Instant, later, millis, parseInstant, plus, seconds } from "../../
 import { isReady, type ModelObject, timestamp } from "../api/store/object-store.ts";
 import {
   type Condition,
+  conditionOf,
   keyOf,
   type NodeObject,
   type PodObject,
@@ -63,6 +64,7 @@ export class Kubelet implements ModelController {
   boot(nodeName: string): void {
     this.#off.delete(nodeName);
     this.#shuttingDown.delete(nodeName);
+    this.#writeReadyAgain(nodeName);
     for (const pod of this.#loop.collection("pods").onNode(nodeName)) {
       this.#loop.enqueue(this, keyOf(pod));
     }
@@ -75,7 +77,11 @@ export class Kubelet implements ModelController {
   shutDown(nodeName: string, grace: ShutdownGrace): void {
     if (this.#shuttingDown.has(nodeName) || this.#off.has(nodeName)) return;
     this.#shuttingDown.set(nodeName, grace);
-    this.#writeNotReady(nodeName);
+    this.#writeReady(nodeName, {
+      status: "False",
+      reason: "KubeletNotReady",
+      message: shuttingDown,
+    });
     this.#stopGroup(nodeName, (pod) => (pod.spec.priority ?? 0) < criticalPriority);
     this.#loop.after(seconds(grace.regularSeconds), () => {
       if (this.#shuttingDown.get(nodeName) !== grace) return;
@@ -83,11 +89,19 @@ export class Kubelet implements ModelController {
     });
   }
 
-  /** The machine lost power: its pods stay in the API as last reported. */
+  /**
+   * The machine lost power or its network: its pods stay in the API as last reported, and without
+   * heartbeats the control plane counts the Node as unknown. `boot` ends it.
+   */
   powerOff(nodeName: string): void {
     this.#off.add(nodeName);
     this.#shuttingDown.delete(nodeName);
     for (const pod of this.#loop.collection("pods").onNode(nodeName)) this.#pods.delete(keyOf(pod));
+    const uid = this.#loop.get("nodes", `/${nodeName}`)?.metadata.uid;
+    this.#loop.after(heartbeatGrace, () => {
+      const isSame = this.#loop.get("nodes", `/${nodeName}`)?.metadata.uid === uid;
+      if (isSame && this.#off.has(nodeName)) this.#writeReady(nodeName, silent);
+    });
   }
 
   reconcile(key: string): void {
@@ -227,18 +241,21 @@ export class Kubelet implements ModelController {
     this.#loop.put("pods", { ...pod, status });
   }
 
-  #writeNotReady(nodeName: string): void {
+  #writeReady(nodeName: string, said: Pick<Condition, "status" | "reason" | "message">): void {
     const node = this.#loop.get<NodeObject>("nodes", `/${nodeName}`);
     if (!node) return;
-    const condition = {
-      type: "Ready",
-      status: "False",
-      reason: "KubeletNotReady",
-      message: shuttingDown,
-      lastTransitionTime: timestamp(this.#loop.context.clock.now()),
-    };
+    const lastTransitionTime = timestamp(this.#loop.context.clock.now());
+    const condition = { type: "Ready", ...said, lastTransitionTime };
     const conditions = withCondition(node.status.conditions, condition);
     this.#loop.put("nodes", { ...node, status: { ...node.status, conditions } });
+  }
+
+  /** A kubelet that reports again corrects what the control plane has written meanwhile. */
+  #writeReadyAgain(nodeName: string): void {
+    const node = this.#loop.get<NodeObject>("nodes", `/${nodeName}`);
+    if (node && conditionOf(node, "Ready")?.reason === silent.reason) {
+      this.#writeReady(nodeName, reporting);
+    }
   }
 
   /** Calls `act` with the current state of the pod, unless another pod now has its name. */
@@ -260,6 +277,26 @@ function secondsOf(pod: PodObject, annotation: string): number | undefined {
 }
 
 const shuttingDown = "node is shutting down";
+
+/**
+ * How long the control plane waits for a heartbeat. Source: kubernetes
+ * `pkg/controller/nodelifecycle/config/v1alpha1/defaults.go`, nodeMonitorGracePeriod (50 s since
+ * 1.32).
+ */
+const heartbeatGrace = seconds(50);
+
+/** Source: kubernetes `pkg/controller/nodelifecycle/node_lifecycle_controller.go`. */
+const silent = {
+  status: "Unknown",
+  reason: "NodeStatusUnknown",
+  message: "Kubelet stopped posting node status.",
+};
+
+const reporting = {
+  status: "True",
+  reason: "KubeletReady",
+  message: "kubelet is posting ready status",
+};
 
 export function isShuttingDown(node: NodeObject | undefined): boolean {
   return (node?.status.conditions ?? []).some(({ message }) => message === shuttingDown);

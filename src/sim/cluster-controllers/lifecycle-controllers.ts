@@ -1,6 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { Taint } from "../../core/cluster/node.ts";
-import { type Millis, millis, minutes, seconds } from "../../core/time/time.ts";
+import type { Toleration } from "../../core/cluster/pod.ts";
+import { type Instant, type Millis, millis, minutes, plus, seconds } from "../../core/time/time.ts";
 import { isReady, jsonEqual, type ModelObject, timestamp } from "../api/store/object-store.ts";
 import {
   conditionOf,
@@ -97,18 +98,25 @@ export class NamespaceController implements ModelController {
 
 const prefix = "node.kubernetes.io";
 
+/** Source: kubernetes `plugin/pkg/admission/defaulttolerationseconds`. */
+const toleratedFor = minutes(5);
+
 /**
- * Taints Nodes that are cordoned, not ready or unreachable, and marks the pods of Nodes that are
- * not ready as not ready. Source: kubernetes
- * `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
+ * Taints Nodes that are cordoned, not ready or unreachable, marks the pods of Nodes that are not
+ * ready as not ready, and deletes those that do not tolerate that for longer. Source: kubernetes
+ * `pkg/controller/nodelifecycle/node_lifecycle_controller.go`, `pkg/controller/tainteviction`.
  */
 export class NodeLifecycleController implements ModelController {
   readonly name = "node-lifecycle";
   readonly watches = {
-    nodes: ({ type, object }: { type: string; object: { metadata: { name: string } } }) =>
-      type === "DELETED" ? [] : [`/${object.metadata.name}`],
+    nodes: ({ type, object }: { type: string; object: { metadata: { name: string } } }) => {
+      if (type === "DELETED") this.#unreadySince.delete(`/${object.metadata.name}`);
+      return type === "DELETED" ? [] : [`/${object.metadata.name}`];
+    },
   };
   readonly #loop: ControllerLoop;
+  /** By key of the Node. */
+  readonly #unreadySince = new Map<string, Instant>();
 
   constructor(loop: ControllerLoop) {
     this.#loop = loop;
@@ -121,7 +129,31 @@ export class NodeLifecycleController implements ModelController {
     if (!jsonEqual(taints, node.spec.taints ?? [])) {
       this.#loop.put("nodes", { ...node, spec: withTaints(node, taints) });
     }
-    if (readyOf(node) !== "True") this.#unreadyPods(node);
+    if (readyOf(node) === "True") {
+      this.#unreadySince.delete(key);
+      return;
+    }
+    this.#unreadyPods(node);
+    this.#evictByTaint(key, node);
+  }
+
+  /** Pods of owners and bare pods tolerate five minutes by default; daemons tolerate any time. */
+  #evictByTaint(key: string, node: NodeObject): void {
+    const nowAt = this.#loop.context.clock.now();
+    const sinceAt = this.#unreadySince.get(key);
+    if (sinceAt === undefined) {
+      this.#unreadySince.set(key, nowAt);
+      this.#loop.enqueueAfter(toleratedFor, { controller: this, key });
+      return;
+    }
+    if (nowAt < plus(sinceAt, toleratedFor)) return;
+    const type = this.#loop.type("v1", "pods");
+    for (const object of this.#loop.collection("pods").onNode(node.metadata.name)) {
+      const { spec, metadata } = object as PodObject;
+      const tolerations: readonly TimedToleration[] = spec.tolerations ?? [];
+      const stays = tolerations.some(toleratesForGood);
+      if (!stays && metadata.deletionTimestamp === undefined) this.#loop.delete(object, { type });
+    }
   }
 
   #unreadyPods(node: NodeObject): void {
@@ -134,6 +166,16 @@ export class NodeLifecycleController implements ModelController {
       this.#loop.put("pods", { ...pod, status: { ...pod.status, conditions } });
     }
   }
+}
+
+interface TimedToleration extends Toleration {
+  readonly tolerationSeconds?: number;
+}
+
+/** Whether a pod with this toleration stays on an unreachable node, as daemons do. */
+function toleratesForGood({ operator, effect, key, tolerationSeconds }: TimedToleration): boolean {
+  const isMeant = (effect ?? "NoExecute") === "NoExecute" && (key ?? prefix).startsWith(prefix);
+  return isMeant && operator === "Exists" && tolerationSeconds === undefined;
 }
 
 function foreignTaints(node: NodeObject): readonly Taint[] {

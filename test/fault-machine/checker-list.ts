@@ -1,0 +1,43 @@
+import type { Checker } from "./checker.ts";
+import {
+  endedWithEvidence,
+  evictedFromCordoned,
+  markHasDeparture,
+  notDrainedInVain,
+  oneActor,
+  releasedRightMachine,
+  releasedWhenEmpty,
+} from "./checkers/act-checkers.ts";
+import {
+  startIsAllowed,
+  startIsInBudget,
+  startsKeepPace,
+  startWaitsForFleet,
+} from "./checkers/start-checkers.ts";
+import {
+  calmIsRest,
+  nothingBreaks,
+  noticeIsActedOn,
+  phasesEnd,
+  writesAreFew,
+} from "./checkers/time-checkers.ts";
+
+/** Every rule there is. A new one is a new line, and judges every run from then on. */
+export const checkers: readonly Checker[] = [
+  startIsAllowed,
+  startIsInBudget,
+  startsKeepPace,
+  startWaitsForFleet,
+  evictedFromCordoned,
+  releasedWhenEmpty,
+  releasedRightMachine,
+  oneActor,
+  endedWithEvidence,
+  notDrainedInVain,
+  markHasDeparture,
+  phasesEnd,
+  noticeIsActedOn,
+  calmIsRest,
+  writesAreFew,
+  nothingBreaks,
+];

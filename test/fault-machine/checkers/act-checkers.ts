@@ -1,0 +1,269 @@
+import { type Checker, newsMs, stopsNews } from "../checker.ts";
+import type { At } from "../trace.ts";
+import {
+  type DepartureObject,
+  isVoluntary,
+  marks,
+  type PodObject,
+  phaseOf,
+  type View,
+} from "../view.ts";
+
+/** A pod that has to leave before its machine does. */
+function mustLeave({ metadata, status }: PodObject): boolean {
+  const isDaemon = metadata.ownerReferences?.some(({ kind }) => kind === "DaemonSet") ?? false;
+  return !isDaemon && status.phase !== "Succeeded" && status.phase !== "Failed";
+}
+
+export const releasedWhenEmpty: Checker = {
+  name: "released-when-empty",
+  rule: "a machine is released voluntarily only if every pod was asked its grace before, and is gone, or the policy says Proceed",
+  start: () => (event, view) => {
+    if (event.kind !== "Machine" || event.what !== "Stopping" || event.because !== "Released")
+      return undefined;
+    const node = view.nodes.get(event.name);
+    const departure = node && view.departureOf(node);
+    if (departure === undefined || !isVoluntary(departure)) return undefined;
+    const proceeds = view.policyAt(event.at)?.drain.onTimeout === "Proceed";
+    for (const pod of view.podsOn(event.name).filter(mustLeave)) {
+      const asked = view.askedAt.get(pod.metadata.uid);
+      const its = `${event.name} was released with ${pod.metadata.name} on it, which`;
+      // Nobody asks these, and a policy that proceeds names them as left behind.
+      const isUndisturbed = pod.metadata.annotations?.[marks.doNotDisturb] === "true";
+      if (asked === undefined && proceeds && isUndisturbed) continue;
+      if (asked === undefined) return `${its} was never asked to leave`;
+      if (proceeds) continue;
+      const graceMs = (pod.spec.terminationGracePeriodSeconds ?? 30) * 1000;
+      if (event.at < asked + graceMs)
+        return `${its} was asked ${(event.at - asked) / 1000} s before, with a grace of ${graceMs / 1000} s`;
+      if (view.unusable.get(event.name)?.why !== "Cordoned") continue;
+      const ready = node?.status.conditions?.find(({ type }) => type === "Ready")?.status;
+      if (ready !== "True") return `${its} may still run: its kubelet does not answer`;
+    }
+    return undefined;
+  },
+};
+
+export const releasedRightMachine: Checker = {
+  name: "released-right-machine",
+  rule: "the released machine is the one behind the node that was drained for it",
+  start: () => (event, view) => {
+    if (event.kind !== "Machine" || event.what !== "Stopping" || event.because !== "Released")
+      return undefined;
+    const named = [...view.departures.values()].some(
+      (one) => one.status?.machine?.id === event.id && phaseOf(one) !== "Ended",
+    );
+    return named
+      ? undefined
+      : `machine ${event.name} (${event.id}) was released, and no live Departure names it`;
+  },
+};
+
+export const evictedFromCordoned: Checker = {
+  name: "evicted-from-cordoned",
+  rule: "pods leave only a node that is cordoned for a live Departure, and by eviction if it is voluntary",
+  start: () => {
+    const openSince = new Map<string, At>();
+    return (event, view) => {
+      if (event.kind === "Change" && event.storage === "nodes") {
+        const { name } = event.object.metadata;
+        const isCordoned = view.nodes.get(name)?.spec.unschedulable === true;
+        if (isCordoned) openSince.delete(name);
+        else if (!openSince.has(name)) openSince.set(name, event.at);
+        return undefined;
+      }
+      // The pod is still there when its eviction is carried out: judged when it begins to leave.
+      if (event.kind !== "Request" || !event.process.startsWith("controller")) return undefined;
+      const found = /^\/api\/v1\/namespaces\/default\/pods\/([^/]+)(\/eviction)?$/.exec(event.path);
+      if (
+        found === null ||
+        event.status === 0 ||
+        event.status >= 300 ||
+        event.answer === "Injected"
+      )
+        return undefined;
+      if (event.method !== "POST" && event.method !== "DELETE") return undefined;
+      const pod = view.pods.get(`default/${found[1]}`);
+      const node = view.nodes.get(pod?.spec.nodeName ?? "");
+      if (pod === undefined || node === undefined) return undefined;
+      // What is left of a machine that is gone was asked before, by others.
+      const askedAt = view.askedAt.get(pod.metadata.uid);
+      if (askedAt !== undefined && askedAt < event.at) return undefined;
+      const { name } = node.metadata;
+      const open = openSince.get(name);
+      const knew =
+        view.troubledMs({ from: event.sentAt - 60_000, to: event.sentAt }, stopsNews, 30_000) === 0;
+      if (open !== undefined && open <= event.sentAt - newsMs && knew) {
+        return `${pod.metadata.name} was evicted from ${name}, which is not cordoned`;
+      }
+      const departure = view.departureOf(node);
+      if (view.policyAt(event.at)?.drain.onTimeout === "Proceed") return undefined;
+      if (
+        event.method === "DELETE" &&
+        departure !== undefined &&
+        isVoluntary(departure) &&
+        mustLeave(pod)
+      ) {
+        return `${pod.metadata.name} was deleted past its budget in a voluntary departure`;
+      }
+      return undefined;
+    };
+  },
+};
+
+/** A request that changes the world outside of Lastcall's own records. */
+function isAct(method: string, path: string): boolean {
+  if (path.endsWith("/eviction")) return true;
+  return (
+    method !== "GET" && /^\/api\/v1\/(nodes\/[^/]+|namespaces\/[^/]+\/pods(\/[^/]+)?)$/.test(path)
+  );
+}
+
+export const oneActor: Checker = {
+  name: "one-actor",
+  rule: "what is carried out was sent by the holder of the Lease",
+  start: () => (event, view) => {
+    if (event.kind !== "Request" || !event.process.startsWith("controller")) return undefined;
+    if (event.status === 0 || event.status >= 300 || event.answer === "Injected") return undefined;
+    const { leader } = view;
+    if (!isAct(event.method, event.path) || leader === undefined || leader === event.process)
+      return undefined;
+    return `${event.process} carried out ${event.method} ${event.path} while ${leader} leads`;
+  },
+};
+
+interface Ending {
+  readonly departure: DepartureObject;
+  readonly machineState: string | undefined;
+}
+
+export const endedWithEvidence: Checker = {
+  name: "ended-with-evidence",
+  rule: "released, preempted and withdrawn are said only of machines of which they are true",
+  start: () => {
+    const machineOf = new Map<string, string>();
+    const announced = new Set<string>();
+    return (event, view) => {
+      if (event.kind === "Notice") {
+        if (event.what.startsWith("ends")) announced.add(event.node);
+        else announced.delete(event.node);
+      }
+      if (event.kind === "Machine" && event.what === "Gone") announced.delete(event.name);
+      if (event.kind !== "Change" || !event.storage.startsWith("departures.")) return undefined;
+      const departure = event.object as DepartureObject;
+      const { uid } = departure.metadata;
+      const { name } = departure.spec.node;
+      if (event.type === "ADDED") machineOf.set(uid, view.machines.get(name)?.id ?? "");
+      const { outcome, reason } = departure.status ?? {};
+      const before = (event.previous as DepartureObject | undefined)?.status?.outcome;
+      if (outcome === undefined || before !== undefined || event.type === "DELETED")
+        return undefined;
+      const id = departure.status?.machine?.id ?? machineOf.get(uid) ?? "";
+      const machineState = view.machinesById.get(id)?.state;
+      return unproven(
+        { departure, machineState },
+        { view, isAnnounced: announced.has(name), outcome, reason },
+      );
+    };
+  },
+};
+
+function unproven(
+  { departure, machineState }: Ending,
+  said: { view: View; isAnnounced: boolean; outcome: string; reason: string | undefined },
+): string | undefined {
+  const { name } = departure.spec.node;
+  const runs = machineState === "Registered" || machineState === "Launched";
+  const releases = said.view.policyAt(said.view.now)?.instance.release !== "None";
+  if (said.outcome === "Planned" && releases && runs)
+    return `${name} ended as Planned, and its machine runs`;
+  if (said.outcome === "Preempted" && runs)
+    return `${name} ended as Preempted, and its machine runs`;
+  if (said.reason !== "NoticeWithdrawn") return undefined;
+  if (!runs) return `the notice for ${name} counts as withdrawn, and its machine does not run`;
+  if (said.isAnnounced) return `the notice for ${name} counts as withdrawn, and still stands`;
+  return undefined;
+}
+
+/** A pod that nobody may evict: it says so, or its budget allows no disruption whatever happens. */
+function isImmovable(pod: PodObject, view: View): boolean {
+  if (pod.metadata.annotations?.[marks.doNotDisturb] === "true") return true;
+  // In a world a budget has the name of the workload whose pods it selects.
+  const budget = view.budgets.get(`${pod.metadata.namespace}/${pod.metadata.labels?.app}`);
+  return (budget?.spec as { maxUnavailable?: number } | undefined)?.maxUnavailable === 0;
+}
+
+/** A first drain finds out, and a last one at the deadline may try. */
+const drainsInVain = 2;
+
+export const notDrainedInVain: Checker = {
+  name: "not-drained-in-vain",
+  rule: "what blocked a drain and has not changed since is not tried again and again",
+  start: () => {
+    /** By the uid of a node: how many drains were rolled back while the same pods blocked them. */
+    const blocked = new Map<string, { readonly pods: string; times: number }>();
+    const pinned = (node: string, view: View): string =>
+      view
+        .podsOn(node)
+        .filter((pod) => isImmovable(pod, view))
+        .map(({ metadata }) => metadata.uid)
+        .toSorted()
+        .join();
+    return (event, view) => {
+      if (event.kind !== "Change") return undefined;
+      if (event.storage.startsWith("departures.")) {
+        const { spec, status } = event.object as DepartureObject;
+        const before = (event.previous as DepartureObject | undefined)?.status?.outcome;
+        if (before !== undefined || status?.outcome !== "RolledBack") return undefined;
+        const pods = pinned(spec.node.name, view);
+        const known = blocked.get(spec.node.uid);
+        const times = known?.pods === pods ? known.times + 1 : 1;
+        if (pods !== "") blocked.set(spec.node.uid, { pods, times });
+        return undefined;
+      }
+      const isAsked =
+        event.storage === "pods" &&
+        event.object.metadata.deletionTimestamp !== undefined &&
+        event.previous?.metadata.deletionTimestamp === undefined;
+      const node = view.nodes.get((event.object as PodObject).spec.nodeName ?? "");
+      const departure = node && view.departureOf(node);
+      if (!isAsked || node === undefined || departure === undefined || !isVoluntary(departure)) {
+        return undefined;
+      }
+      const known = blocked.get(node.metadata.uid);
+      if (known === undefined || known.times < drainsInVain) return undefined;
+      if (known.pods !== pinned(node.metadata.name, view)) return undefined;
+      blocked.delete(node.metadata.uid);
+      return `${event.object.metadata.name} was evicted from ${node.metadata.name}, where the same pods had blocked ${known.times} drains before`;
+    };
+  },
+};
+
+export const markHasDeparture: Checker = {
+  name: "mark-has-departure",
+  rule: "no node carries our marks for five minutes without a live Departure that explains them",
+  start: () => {
+    const since = new Map<string, At>();
+    return (event, view) => {
+      if (
+        event.kind !== "Change" ||
+        (event.storage !== "nodes" && !event.storage.startsWith("departures."))
+      )
+        return undefined;
+      for (const [name, node] of view.nodes) {
+        const isMarked = node.metadata.annotations?.[marks.departure] !== undefined;
+        const departure = view.departureOf(node);
+        const isOrphan = isMarked && (departure === undefined || phaseOf(departure) === "Ended");
+        if (!isOrphan) since.delete(name);
+        else if (!since.has(name)) since.set(name, event.at);
+      }
+      for (const [name, from] of since) {
+        const troubled = view.troubledMs({ from: from - 60_000, to: event.at }, () => true, 60_000);
+        if (event.at - from - troubled <= 300_000) continue;
+        since.delete(name);
+        return `${name} carries the mark of a departure that is not live`;
+      }
+      return undefined;
+    };
+  },
+};

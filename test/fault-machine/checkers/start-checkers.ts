@@ -1,0 +1,169 @@
+import { type Checker, newsMs, stopsNews } from "../checker.ts";
+import { bestGapMs, deadlineOf, durationMs, endOfLife, isOpen } from "../policy-oracle.ts";
+import type { At, TraceEvent } from "../trace.ts";
+import { type DepartureObject, isVoluntary, marks, type NodeObject, type View } from "../view.ts";
+import type { PolicySpec } from "../world.ts";
+
+/** A cordon that began a departure, as the API server carried it out. */
+interface Start {
+  readonly node: NodeObject;
+  readonly departure: DepartureObject;
+  /** When the request was sent: what became true on its way could not be known. */
+  readonly sentAt: At;
+}
+
+/** Calls back for every cordon that begins a departure without a notice. */
+function onStart(
+  judge: (start: Start, view: View) => string | undefined,
+): (event: TraceEvent, view: View) => string | undefined {
+  let cordoned: NodeObject | undefined;
+  return (event, view) => {
+    if (event.kind === "Change" && event.storage === "nodes") {
+      const mark = (node: NodeObject | undefined) => node?.metadata.annotations?.[marks.departure];
+      const [now, before] = [event.object as NodeObject, event.previous as NodeObject | undefined];
+      const begins =
+        event.type === "MODIFIED" && mark(now) !== undefined && mark(now) !== mark(before);
+      cordoned = begins ? now : undefined;
+      return undefined;
+    }
+    if (event.kind !== "Request" || cordoned === undefined) return undefined;
+    const node = cordoned;
+    cordoned = undefined;
+    const departure = view.departures.get(node.metadata.annotations?.[marks.departure] ?? "");
+    if (departure === undefined) return `${node.metadata.name} was cordoned for no Departure`;
+    if (!isVoluntary(departure)) return undefined;
+    return judge({ node, departure, sentAt: event.sentAt }, view);
+  };
+}
+
+/** Whether news of at least this age could be known at an instant. */
+function couldKnow(view: View, at: At): boolean {
+  return view.troubledMs({ from: at - 120_000, to: at }, stopsNews, 30_000) === 0;
+}
+
+export const startIsAllowed: Checker = {
+  name: "start-is-allowed",
+  rule: "what allows a start is true when the cordon is written: policy, pause, freeze, holds, windows",
+  start: () =>
+    onStart(({ node, departure, sentAt }, view) => {
+      if (departure.spec.cause !== "Planned" || !couldKnow(view, sentAt)) return undefined;
+      const { name } = node.metadata;
+      const known = sentAt - newsMs;
+      const policy = view.policyAt(known);
+      const closed = (isClosed: (policy: PolicySpec, at: At) => boolean): boolean =>
+        [known, sentAt].every((at) => {
+          const then = view.policyAt(at);
+          return then !== undefined && isClosed(then, at);
+        });
+      if (policy === undefined && view.policyAt(sentAt) === undefined) {
+        return `${name} started to leave although its policy was deleted`;
+      }
+      if (policy === undefined) return undefined;
+      if (closed(({ paused }) => paused === true))
+        return `${name} started to leave under a paused policy`;
+      for (const held of [name, departure.metadata.name]) {
+        const since = view.heldSince.get(held);
+        if (since !== undefined && since <= known)
+          return `${name} started to leave although ${held} is held`;
+      }
+      const machine = view.machines.get(name);
+      const isForced =
+        machine !== undefined && sentAt >= deadlineOf(policy, machine.bornAt) - 60_000;
+      if (isForced) return undefined;
+      const isFrozen = closed(({ gates }, at) => Date.parse(gates?.freezeUntil ?? "") > at);
+      if (isFrozen) return `${name} started to leave under a freeze, before its deadline`;
+      if (closed((one, at) => !isOpen(one, at))) {
+        return `${name} started to leave outside the windows, before its deadline`;
+      }
+      return undefined;
+    }),
+};
+
+export const startIsInBudget: Checker = {
+  name: "start-is-in-budget",
+  rule: "usable nodes >= nodes that should exist - budget - nodes that the cloud took",
+  start: () =>
+    onStart(({ node, sentAt }, view) => {
+      const { name } = node.metadata;
+      const known = sentAt - newsMs;
+      const policy = view.policyAt(known);
+      const budget = policy?.budgets?.[0]?.nodes;
+      const machine = view.machines.get(name);
+      if (policy === undefined || budget === undefined || !couldKnow(view, sentAt))
+        return undefined;
+      // Only the end of its life overrides the budget, for one node after another.
+      if (
+        machine !== undefined &&
+        sentAt >= endOfLife(policy, machine.bornAt) - durationMs(policy.lifetime.reserve)
+      ) {
+        return undefined;
+      }
+      const out = [...view.unusable].filter(
+        ([other, { since, why }]) =>
+          other !== name && since <= known && why !== "Taken" && why !== "Booting",
+      );
+      if (out.length + 1 <= budget) return undefined;
+      const others = out.map(([other, { why }]) => `${other} (${why})`).join(", ");
+      return `${name} started to leave beside ${others}, with a budget of ${budget}`;
+    }),
+};
+
+/** The least share of `spacing.min` between two starts, whatever forces the second one. */
+const leastShare = 1 / 15;
+
+export const startsKeepPace: Checker = {
+  name: "starts-keep-pace",
+  rule: "two planned starts are never closer than half of min(spacing.min, the best gap that still fits)",
+  start: () => {
+    let before: { at: At; name: string; bestMs: number } | undefined;
+    return onStart(({ node, departure, sentAt }, view) => {
+      const policy = view.policyAt(sentAt);
+      if (departure.spec.cause !== "Planned" || policy === undefined) return undefined;
+      const { name } = node.metadata;
+      const wantedMs = durationMs(policy.spacing.min);
+      // Who has missed its deadline may use the reserve.
+      const deadlines = [...view.nodes.keys()].flatMap((other) => {
+        const machine = view.machines.get(other);
+        if (other === name || machine === undefined) return [];
+        const deadline = deadlineOf(policy, machine.bornAt);
+        return deadline > sentAt ? [deadline] : [endOfLife(policy, machine.bornAt)];
+      });
+      const last = before;
+      before = {
+        at: sentAt,
+        name,
+        bestMs: bestGapMs(policy, { from: sentAt, deadlines, wantedMs }),
+      };
+      if (last === undefined || last.name === name) return undefined;
+      const fitMs = Math.min(wantedMs, last.bestMs);
+      const machine = view.machines.get(name);
+      // A node without an open window leaves at its deadline, which nobody can move (docs/planning.md).
+      const deadline = machine && deadlineOf(policy, machine.bornAt);
+      const isFixed = deadline !== undefined && Math.abs(sentAt - deadline) <= 60_000;
+      if (isFixed && !isOpen(policy, sentAt)) return undefined;
+      const isLate = machine !== undefined && sentAt >= endOfLife(policy, machine.bornAt);
+      const floor = Math.min(wantedMs * leastShare, fitMs) - newsMs - 1000;
+      const least = isLate ? floor : Math.max(fitMs / 2 - 30_000, floor);
+      const gap = sentAt - last.at;
+      if (gap >= least) return undefined;
+      return `${name} started to leave ${gap / 1000} s after ${last.name}, expected at least ${Math.round(least / 1000)} s`;
+    });
+  },
+};
+
+export const startWaitsForFleet: Checker = {
+  name: "start-waits-for-fleet",
+  rule: "no voluntary start while most of the fleet is not ready",
+  start: () =>
+    onStart(({ node, sentAt }, view) => {
+      const known = sentAt - 120_000;
+      const sick = [...view.unusable].filter(
+        ([, { since, why }]) => why === "NotReady" && since <= known,
+      );
+      const size = view.machines.size;
+      if (size < 3 || sick.length < 2 || sick.length / size < 0.55 || !couldKnow(view, sentAt)) {
+        return undefined;
+      }
+      return `${node.metadata.name} started to leave while ${sick.length} of ${size} nodes were not ready`;
+    }),
+};

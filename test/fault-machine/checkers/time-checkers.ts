@@ -1,0 +1,192 @@
+import { type Checker, newsMs, stopsActs, stopsNews } from "../checker.ts";
+import { durationMs } from "../policy-oracle.ts";
+import type { At } from "../trace.ts";
+import { type DepartureObject, isVoluntary, marks, phaseOf, underWay, type View } from "../view.ts";
+
+const minute = 60_000;
+
+/** How long a phase may last when everybody can act; undefined: the policy sets no limit. */
+function boundOf(phase: string, view: View): number | undefined {
+  const policy = view.policyAt(view.now) ?? view.world.policy;
+  if (phase === "Preparing") return 10 * minute + durationMs(policy.replacement?.timeout ?? "0s");
+  if (phase === "Draining") {
+    if (policy.drain.onTimeout === "Wait") return undefined;
+    return 10 * minute + durationMs(policy.drain.timeout);
+  }
+  if (phase === "Releasing") return 30 * minute + durationMs(policy.instance.awaitMachine);
+  return 10 * minute;
+}
+
+export const phasesEnd: Checker = {
+  name: "phases-end",
+  rule: "every phase of a voluntary departure ends within a bound that its policy gives",
+  start: () => {
+    const entered = new Map<string, { phase: string; at: At; isTold: boolean }>();
+    return (event, view) => {
+      if (event.kind === "Change" && event.storage.startsWith("departures.")) {
+        const departure = event.object as DepartureObject;
+        const { uid } = departure.metadata;
+        const phase = phaseOf(departure);
+        const isMeant =
+          event.type !== "DELETED" && isVoluntary(departure) && underWay.includes(phase);
+        if (!isMeant) entered.delete(uid);
+        else if (entered.get(uid)?.phase !== phase)
+          entered.set(uid, { phase, at: event.at, isTold: false });
+      }
+      for (const [uid, its] of entered) {
+        const bound = boundOf(its.phase, view);
+        if (its.isTold || bound === undefined || event.at - its.at <= bound) continue;
+        const isMeant = (name: string): boolean =>
+          stopsActs(name) ||
+          // Nobody can uncordon a node that may not be written.
+          (its.phase === "RollingBack" && /^(refuse-cordon|refuse-node)/.test(name)) ||
+          (its.phase === "Releasing" && /^(slow-stop|release-forgotten|refuse-node)/.test(name));
+        const troubled = view.troubledMs({ from: its.at, to: event.at }, isMeant, 2 * minute);
+        if (event.at - its.at - troubled <= bound) continue;
+        its.isTold = true;
+        const departure = [...view.departures.values()].find((one) => one.metadata.uid === uid);
+        return `${departure?.metadata.name} has been ${its.phase} for ${Math.round((event.at - its.at) / minute)} min: ${departure?.status?.reason}`;
+      }
+      return undefined;
+    };
+  },
+};
+
+export const noticeIsActedOn: Checker = {
+  name: "notice-is-acted-on",
+  rule: "a node is cordoned within 5 s of its notice, plus the time that faults take",
+  start: () => {
+    const waiting = new Map<string, { uid: string; at: At }>();
+    return (event, view) => {
+      if (event.kind === "Change" && event.storage.startsWith("departures.")) {
+        const { spec } = event.object as DepartureObject;
+        const before = (event.previous as DepartureObject | undefined)?.spec.noticedAt;
+        if (spec.noticedAt !== undefined && before === undefined) {
+          waiting.set(spec.node.name, { uid: spec.node.uid, at: event.at });
+        }
+        if (spec.withdrawnAt !== undefined) waiting.delete(spec.node.name);
+      }
+      for (const [name, { uid, at }] of waiting) {
+        const node = view.nodes.get(name);
+        if (
+          node?.metadata.uid !== uid ||
+          node.spec.unschedulable === true ||
+          view.machines.get(name)?.state !== "Registered"
+        ) {
+          waiting.delete(name);
+          continue;
+        }
+        if (event.at - at <= newsMs) continue;
+        const troubled = view.troubledMs({ from: at, to: event.at }, isInTheWay, 2 * minute);
+        // Before the first controller leads there is nobody to act.
+        if (event.at - at - troubled <= newsMs || view.now - at > 600_000) continue;
+        waiting.delete(name);
+        return `${name} was noticed ${(event.at - at) / 1000} s ago, and is not cordoned`;
+      }
+      return undefined;
+    };
+  },
+};
+
+/** A fault that can keep a cordon from being decided, sent or carried out. */
+function isInTheWay(name: string): boolean {
+  return (
+    stopsActs(name) ||
+    stopsNews(name) ||
+    /^(refuse-cordon|refuse-node|policy-|node-relabelled|node-deleted|registered-again)/.test(
+      name,
+    ) ||
+    ["departure-deleted", "reboot"].includes(name)
+  );
+}
+
+export const calmIsRest: Checker = {
+  name: "calm-is-rest",
+  rule: "when faults have ended and hours have passed, nothing of a departure is left: no mark, no placeholder, no phase",
+  start: () => (event, view) => {
+    if (event.kind !== "End") return undefined;
+    const waits = view.policyAt(event.at)?.drain.onTimeout === "Wait";
+    for (const [name, node] of view.nodes) {
+      const departure = view.departureOf(node);
+      const isDraining = departure !== undefined && phaseOf(departure) === "Draining";
+      if (waits && isDraining) continue;
+      if (node.metadata.annotations?.[marks.departure] !== undefined) {
+        return `${name} still carries the mark of ${departure?.metadata.name ?? "no Departure"} (${departure?.status?.phase} ${departure?.status?.reason})`;
+      }
+      if (node.spec.taints?.some(({ key }) => key === marks.taint))
+        return `${name} still has our taint`;
+      if (node.spec.unschedulable === true) return `${name} is still cordoned, and nobody says why`;
+    }
+    for (const [name, departure] of view.departures) {
+      const phase = phaseOf(departure);
+      if (departure.metadata.deletionTimestamp !== undefined)
+        return `${name} is deleted and does not go`;
+      if (underWay.includes(phase) && !(waits && phase === "Draining"))
+        return `${name} is still ${phase}: ${departure.status?.reason}`;
+    }
+    for (const [name, pod] of view.pods) {
+      if (pod.metadata.labels?.[marks.placeholder] !== undefined)
+        return `the placeholder ${name} is still there`;
+    }
+    return undefined;
+  },
+};
+
+/** At rest, an hour has room for a few reports about each node, and no more. */
+const restWritesPerNode = 4;
+const restWrites = 10;
+/** Of everything but evictions, in any minute: a departure takes about thirty. */
+const busyWrites = 120;
+const busyWritesPerNode = 60;
+
+export const writesAreFew: Checker = {
+  name: "writes-are-few",
+  rule: "a fleet at rest causes few writes an hour, and nothing causes hundreds a minute",
+  start: () => {
+    let calmWrites = 0;
+    let isAtRest = false;
+    let minuteAt = 0;
+    let inMinute = 0;
+    let isTold = false;
+    return (event, view) => {
+      if (event.kind === "Person" && event.what.includes('"paused":true') && view.isCalm)
+        isAtRest = true;
+      const nodes = view.machines.size;
+      if (event.kind === "End" && calmWrites > restWrites + restWritesPerNode * nodes) {
+        return `${calmWrites} writes in the last hour at rest, with ${nodes} nodes`;
+      }
+      if (
+        event.kind !== "Request" ||
+        event.method === "GET" ||
+        !event.process.startsWith("controller")
+      )
+        return undefined;
+      if (event.path.includes("/leases") || event.path.endsWith("/eviction")) return undefined;
+      const end = view.restFrom;
+      if (isAtRest && end !== undefined && event.at >= end) calmWrites += 1;
+      if (event.at - minuteAt >= minute) {
+        minuteAt = event.at;
+        inMinute = 0;
+      }
+      inMinute += 1;
+      if (isTold || inMinute <= busyWrites + busyWritesPerNode * nodes) return undefined;
+      isTold = true;
+      return `${inMinute} writes within a minute: ${event.method} ${event.path}`;
+    };
+  },
+};
+
+export const nothingBreaks: Checker = {
+  name: "nothing-breaks",
+  rule: "no process fails, loops without a pause, or logs a broken invariant",
+  start: () => (event) => {
+    if (event.kind === "Log" && /BROKEN_INVARIANT|UNEXPECTED/.test(event.text))
+      return `${event.process} logs ${event.text}`;
+    if (event.kind !== "Process") return undefined;
+    if (event.what.startsWith("loops")) return `${event.process} ${event.what}`;
+    // A process that may not list its resources ends, and says so.
+    if (event.what.startsWith("fails") && !/RIGHT_MISSING|CRD_MISSING|forbidden/.test(event.what))
+      return `${event.process} ${event.what}`;
+    return undefined;
+  },
+};

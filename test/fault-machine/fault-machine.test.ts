@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { openCheckers } from "./corpus.ts";
+import { drawWorld } from "./draw-world.ts";
+import { runWorld } from "./run-world.ts";
+import { describeViolation } from "./story.ts";
+
+/** More of them: `npm run sim:soak`. */
+const seeds = Array.from({ length: 16 }, (_, index) => index + 1);
+
+describe("a world of faults", () => {
+  const open = openCheckers();
+
+  it.each(seeds)(
+    "breaks no rule that is not known to be broken (seed %i)",
+    async (seed) => {
+      const { violations } = await runWorld(drawWorld(seed));
+      const unknown = violations.filter(({ checker }) => !open.has(checker));
+      expect(unknown.map(describeViolation)).toEqual([]);
+    },
+    120_000,
+  );
+
+  it("is the same to the last byte each time that it runs, and another one is not", async () => {
+    const first = await runWorld(drawWorld(7));
+    const again = await runWorld(drawWorld(7));
+    const other = await runWorld({ ...drawWorld(7), seed: 8 });
+    expect(again.digest).toBe(first.digest);
+    expect(other.digest).not.toBe(first.digest);
+    expect(first.events).toBeGreaterThan(1000);
+  }, 120_000);
+});

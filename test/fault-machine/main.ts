@@ -1,0 +1,86 @@
+/**
+ * The fault machine's commands: `replay`, `shrink` and `soak`; docs/testing.md describes them. A
+ * world is named by its seed or by a file of test/regression.
+ */
+import { parseArgs } from "node:util";
+import "../support/temporal-setup.ts";
+import { readCorpus, writeCase } from "./corpus.ts";
+import { drawWorld } from "./draw-world.ts";
+import { runWorld } from "./run-world.ts";
+import { shrinkWorld } from "./shrink.ts";
+import { soak } from "./soak.ts";
+import { describeViolation, describeWorld, storyOf } from "./story.ts";
+import type { World } from "./world.ts";
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    trace: { type: "boolean", default: false },
+    checker: { type: "string" },
+    write: { type: "string" },
+    finding: { type: "string" },
+    seeds: { type: "string", default: "100" },
+    from: { type: "string", default: "1" },
+    jobs: { type: "string", default: "1" },
+    out: { type: "string" },
+  },
+});
+
+const [command = "", name = ""] = positionals;
+
+function worldNamed(text: string): World {
+  if (/^\d+$/.test(text)) return drawWorld(Number(text));
+  const found = readCorpus().get(text.replace(/^.*\//, "").replace(/\.json$/, ""));
+  if (found === undefined)
+    throw new Error(`${text} is neither a seed nor a file of test/regression`);
+  return found.world;
+}
+
+async function replay(world: World): Promise<number> {
+  const lines: string[] = [];
+  const run = await runWorld(world, { onLine: (line) => lines.push(line) });
+  for (const line of [...describeWorld(world), ""]) console.log(line);
+  for (const line of values.trace ? lines : storyOf(lines)) console.log(line);
+  console.log(`\n${run.events} events, ${run.departures} departures, digest ${run.digest}`);
+  for (const one of run.violations) console.log(describeViolation(one));
+  return run.violations.length === 0 ? 0 : 3;
+}
+
+async function shrink(world: World): Promise<number> {
+  const first = await runWorld(world);
+  const checker = values.checker ?? first.violations[0]?.checker;
+  const isBroken = async (one: World): Promise<boolean> =>
+    (await runWorld(one, checker === undefined ? {} : { stopAt: checker })).violations.some(
+      (violation) => violation.checker === checker,
+    );
+  if (checker === undefined || !(await isBroken(world))) {
+    console.log(`nothing to shrink: the world does not break ${checker ?? "any rule"}`);
+    return 1;
+  }
+  const small = await shrinkWorld(world, isBroken, ({ faults, nodes, workloads, hours }) => {
+    console.error(
+      `${faults.length} faults, ${nodes.length} nodes, ${workloads.length} workloads, ${hours} h`,
+    );
+  });
+  await replay(small);
+  const { violations } = await runWorld(small);
+  const finding = values.finding ?? violations.find((one) => one.checker === checker)?.what ?? "";
+  if (values.write !== undefined) {
+    console.log(writeCase(values.write, { finding, checker, state: "Open", world: small }));
+  }
+  return 0;
+}
+
+async function main(): Promise<number> {
+  if (command === "replay") return await replay(worldNamed(name));
+  if (command === "shrink") return await shrink(worldNamed(name));
+  if (command === "soak") {
+    const { seeds, from, jobs, out } = values;
+    return await soak({ seeds: Number(seeds), from: Number(from), jobs: Number(jobs), out });
+  }
+  console.log("usage: node test/fault-machine/main.ts replay|shrink SEED|FILE, or soak --seeds N");
+  return 2;
+}
+
+// What a stopped model still waits for must not keep the process.
+process.exit(await main());

@@ -1,0 +1,77 @@
+import type { At } from "./trace.ts";
+import type { PolicySpec } from "./world.ts";
+
+/** What a policy says, read here a second time and on purpose not with the code under test. */
+
+const unitMs: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000 };
+
+/** `90m`, `1h30m`. */
+export function durationMs(text: string): number {
+  let sum = 0;
+  for (const [, amount, unit] of text.matchAll(/(\d+)([hms])/g)) {
+    sum += Number(amount) * (unitMs[unit ?? ""] ?? Number.NaN);
+  }
+  return sum;
+}
+
+/** The instant by which a machine of this age is to have left by the plan. */
+export function deadlineOf({ lifetime }: PolicySpec, bornAt: At): At {
+  return bornAt + durationMs(lifetime.max) - durationMs(lifetime.reserve);
+}
+
+export function endOfLife({ lifetime }: PolicySpec, bornAt: At): At {
+  return bornAt + durationMs(lifetime.max);
+}
+
+/** Whether the windows let a planned departure start; they are daily and in UTC. */
+export function isOpen({ windows = [] }: PolicySpec, at: At): boolean {
+  const covers = ({ start, end }: { start: string; end: string }): boolean => {
+    const minute = Math.floor(at / 60_000) % 1440;
+    return minute >= minuteOf(start) && minute < minuteOf(end);
+  };
+  const allows = windows.filter(({ type }) => type === "Allow");
+  const denies = windows.filter(({ type }) => type === "Deny");
+  return (allows.length === 0 || allows.some(covers)) && !denies.some(covers);
+}
+
+function minuteOf(clock: string): number {
+  const [hour = 0, minute = 0] = clock.split(":").map(Number);
+  return hour * 60 + minute;
+}
+
+/**
+ * The largest gap, up to `wantedMs`, with which machines of these deadlines could start one after
+ * another after `from`: earliest deadline first, each as early as windows let it.
+ */
+export function bestGapMs(
+  policy: PolicySpec,
+  { from, deadlines, wantedMs }: { from: At; deadlines: readonly At[]; wantedMs: number },
+): number {
+  const bound = deadlines
+    .filter((at) => at > from && nextOpen(policy, from) <= at)
+    .toSorted((a, b) => a - b);
+  const fits = (gapMs: number): boolean => {
+    let at = from;
+    return bound.every((deadline) => {
+      at = nextOpen(policy, at + gapMs);
+      return at <= deadline;
+    });
+  };
+  if (fits(wantedMs)) return wantedMs;
+  let [low, high] = [0, wantedMs];
+  while (high - low > 1000) {
+    const middle = (low + high) / 2;
+    if (fits(middle)) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+function nextOpen(policy: PolicySpec, from: At): At {
+  if (isOpen(policy, from)) return from;
+  const minute = 60_000;
+  let at = (Math.floor(from / minute) + 1) * minute;
+  const limit = from + 1440 * minute;
+  while (at < limit && !isOpen(policy, at)) at += minute;
+  return at;
+}

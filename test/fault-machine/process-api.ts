@@ -1,0 +1,157 @@
+import type {
+  KubeAnswer,
+  KubeApi,
+  KubeObject,
+  KubeRequest,
+  KubeWatchEvent,
+  KubeWatchRequest,
+} from "../../src/contracts/kube-api.ts";
+import { seconds } from "../../src/core/time/time.ts";
+import { LastcallError } from "../../src/errors.ts";
+import type { ProcessClock } from "./process-clock.ts";
+import type { Surroundings } from "./surroundings.ts";
+
+/** So many requests of one process at one instant are a loop without a pause. */
+const busyLoop = 3000;
+
+interface ProcessApiOptions {
+  readonly stage: Surroundings;
+  readonly process: string;
+  readonly clock: ProcessClock;
+  /** Called before and after each write; a fault may kill the process there. */
+  readonly onWrite: (when: "Before" | "After") => void;
+  readonly onBusyLoop: () => void;
+}
+
+/** The API server as one process reaches it, through whatever the faults make of the network. */
+export class ProcessApi implements KubeApi {
+  readonly #options: ProcessApiOptions;
+  #instant = 0;
+  #sentAtInstant = 0;
+
+  constructor(options: ProcessApiOptions) {
+    this.#options = options;
+  }
+
+  async send(request: KubeRequest): Promise<KubeAnswer> {
+    const { clock, onWrite } = this.#options;
+    await clock.awake();
+    request.signal?.throwIfAborted();
+    this.#countInstant();
+    const { bodyAtTurn, ...asked } = request;
+    const sent = bodyAtTurn === undefined ? asked : { ...asked, body: bodyAtTurn() };
+    const writes = request.method !== "GET";
+    if (writes) onWrite("Before");
+    await clock.awake();
+    const answer = await this.#carry(sent);
+    if (writes) onWrite("After");
+    await clock.awake();
+    return answer;
+  }
+
+  async #carry(request: KubeRequest): Promise<KubeAnswer> {
+    const { stage, process } = this.#options;
+    const { method, path, body, signal } = request;
+    const effect = stage.apiEffect({ process, method, path, body });
+    const sentAt = stage.clock.now();
+    const told = { process, sentAt, method, path, body };
+    const pause = async (ms: number): Promise<void> => {
+      await stage.clock.sleep(seconds(ms / 1000), signal);
+    };
+    if (effect?.kind === "LostBefore") {
+      stage.tell({ kind: "Request", ...told, status: 0, answer: "Lost" });
+      await pause(1000);
+      throw connectionLost(method, path);
+    }
+    if (effect?.kind === "DelayBefore") {
+      // A caller that gives up does not stop what is already on its way.
+      await stage.clock.sleep(seconds(effect.ms / 1000));
+    }
+    if (effect?.kind === "Answer") {
+      const { status, message } = effect;
+      stage.tell({ kind: "Request", ...told, status, answer: "Injected" });
+      return { status, body: statusBody(status, message), serverAt: stage.serverTime() };
+    }
+    const answer = { ...stage.cluster.api.handle(request), serverAt: stage.serverTime() };
+    const isLost = effect?.kind === "LostAfter";
+    const { status } = answer;
+    stage.tell({ kind: "Request", ...told, status, answer: isLost ? "Lost" : "Arrived" });
+    if (isLost) {
+      await pause(1000);
+      throw connectionLost(method, path);
+    }
+    if (effect?.kind === "DelayAfter") await pause(effect.ms);
+    if (signal?.aborted) throw signal.reason;
+    return answer;
+  }
+
+  async *watch(request: KubeWatchRequest): AsyncIterable<KubeWatchEvent> {
+    const { stage, process, clock } = this.#options;
+    const { path } = request;
+    await clock.awake();
+    const opening = stage.watchEffect({ process, path, event: undefined });
+    if (opening?.kind === "Broken") {
+      await clock.sleep(seconds(1), request.signal);
+      throw connectionLost("WATCH", path);
+    }
+    if (opening?.kind === "Expired") {
+      yield { type: "ERROR", object: statusBody(410, "too old resource version") as KubeObject };
+      return;
+    }
+    for await (const event of stage.cluster.api.watch(request)) {
+      const effect = stage.watchEffect({ process, path, event });
+      if (effect?.kind === "Late")
+        await stage.clock.sleep(seconds(effect.ms / 1000), request.signal);
+      if (effect?.kind === "Held") await untilAborted(effect.until, request.signal);
+      if (effect?.kind === "Broken" || effect?.kind === "Expired") return;
+      await clock.awake();
+      if (request.signal.aborted) return;
+      if (event.type !== "BOOKMARK") {
+        const { kind = "", metadata } = event.object;
+        const what = `${event.type} ${kind} ${metadata?.name} ${metadata?.resourceVersion}`;
+        stage.tell({ kind: "Delivery", process, what });
+      }
+      yield event;
+    }
+  }
+
+  #countInstant(): void {
+    const at = this.#options.stage.clock.now();
+    this.#sentAtInstant = at === this.#instant ? this.#sentAtInstant + 1 : 0;
+    this.#instant = at;
+    if (this.#sentAtInstant >= busyLoop) this.#options.onBusyLoop();
+  }
+}
+
+function connectionLost(method: string, path: string): LastcallError {
+  return new LastcallError(
+    "API_UNREACHABLE",
+    `Cannot ${method} ${path}: the connection was lost, expected a response`,
+  );
+}
+
+const reasons: Readonly<Record<number, string>> = {
+  403: "Forbidden",
+  404: "NotFound",
+  409: "Conflict",
+  410: "Expired",
+  422: "Invalid",
+  429: "TooManyRequests",
+  500: "InternalError",
+  503: "ServiceUnavailable",
+};
+
+function statusBody(code: number, message: string): unknown {
+  // A proxy in between answers in its own words.
+  if (code === 404) return "404 page not found\n";
+  const status = { kind: "Status", apiVersion: "v1", status: "Failure", metadata: {} };
+  return { ...status, code, reason: reasons[code] ?? "Unknown", message };
+}
+
+function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+    void work.then(resolve);
+  });
+}
