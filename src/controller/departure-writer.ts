@@ -20,6 +20,17 @@ export interface ExecutorOptions {
 }
 
 /**
+ * How often a write is tried that others always precede. A conflict that stays is something else,
+ * such as a proxy's answer, and is retried later, with pauses.
+ */
+const mostTries = 6;
+
+function conflictThatStays({ name }: Departure): LastcallError {
+  const problem = `Cannot write the Departure ${name}: the API server reported a conflict ${mostTries} times, although it was read again each time`;
+  return new LastcallError("CONFLICT", problem, { retryable: true });
+}
+
+/**
  * Writes Departures. Each write first checks that we still lead, and is fenced by resourceVersion.
  */
 export class DepartureWriter {
@@ -102,11 +113,12 @@ export class DepartureWriter {
     write: (current: Departure) => Promise<StoreResult> | undefined,
   ): Promise<"Done" | "Ended"> {
     let current = departure;
-    for (;;) {
+    for (let tries = 1; ; tries += 1) {
       this.assertLeading();
       const result = await write(current);
       if (result?.kind === "Gone") return "Ended";
       if (result?.kind !== "Conflict") return "Done";
+      if (tries === mostTries) throw conflictThatStays(departure);
       const fresh = await this.ports.store.read(current.name);
       if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return "Ended";
       if (!isLive(fresh.departure)) return "Ended";
@@ -184,7 +196,7 @@ export class DepartureWriter {
     hurry?: AbortSignal,
   ): Promise<Departure | undefined> {
     let current = departure;
-    for (;;) {
+    for (let tries = 1; ; tries += 1) {
       this.assertLeading();
       const fresh = current;
       if (change(fresh) === undefined) return fresh;
@@ -192,6 +204,7 @@ export class DepartureWriter {
       const result = await this.ports.store.record(fresh, { status, hurry });
       if (result.kind === "Done") return result.departure;
       if (result.kind === "Gone") return undefined;
+      if (tries === mostTries) throw conflictThatStays(departure);
       const read = await this.ports.store.read(current.name);
       if (read.kind !== "Done" || read.departure.uid !== departure.uid) return undefined;
       current = read.departure;

@@ -3,6 +3,7 @@ import type { Log, Metrics } from "../../src/contracts/telemetry.ts";
 import { seededRng } from "../../src/core/chance/chance.ts";
 import { millis } from "../../src/core/time/time.ts";
 import { LeaderLease } from "../../src/kube/lease/leader-lease.ts";
+import { onServerTime } from "../../src/kube/server-clock.ts";
 import { ProcessApi } from "./process-api.ts";
 import { ProcessClock } from "./process-clock.ts";
 import { ProcessCloud } from "./process-cloud.ts";
@@ -106,7 +107,7 @@ export class Replica {
     const stage = this.#stage;
     const { name: process, clock, stop } = its;
     const { seed } = stage.world;
-    const api = new ProcessApi({
+    const connection = new ProcessApi({
       ...{ stage, process, clock },
       onWrite: (when) => this.#onWrite(when),
       onBusyLoop: () => {
@@ -115,10 +116,13 @@ export class Replica {
       },
     });
     const cloud = new ProcessCloud({ stage, process, clock });
+    // As `lastcall run` does.
+    const { api, clock: serverClock } = onServerTime(connection, clock);
     const rng = seededRng(seed * 31 + this.#index * 7 + this.#starts);
     const lease = { api, clock, rng, namespace: "lastcall", name: "lastcall", identity: process };
     const { controller } = assembleController({
-      ...{ api, clock, rng, metrics: noMetrics, namespace: "lastcall", identity: process },
+      ...{ api, clock: serverClock, rng, metrics: noMetrics },
+      ...{ namespace: "lastcall", identity: process },
       log: this.#log(process),
       leadership: new LeaderLease(lease),
       releaserFor: () => cloud,
