@@ -363,7 +363,7 @@ class FallbackDrain {
     const rule = ruleUntil(deadlineAt, { rule: policyRule, namedAt });
     const { step } = this.#driver.step({
       ...{ livePods, ownPods: livePods, budgets: [] },
-      ...{ rule, startedAt, deadlineAt, knownAt: startedAt },
+      ...{ rule, startedAt, deadlineAt, knownAt: startedAt, isNoticed: true },
     });
     if (step.verdict !== "Running") {
       const { total, left, evicted, forced, cut } = step.counts;

@@ -12,7 +12,7 @@ import {
   nextDrainActs,
 } from "../core/drain/drain-step.ts";
 import type { TerminationMemory } from "../core/drain/drain-time.ts";
-import { type DrainPlan, planDrain } from "../core/drain-plan/drain-plan.ts";
+import { type DrainPlan, isUnreachable, planDrain } from "../core/drain-plan/drain-plan.ts";
 import { marksOf } from "../core/drain-plan/pod-obstacle.ts";
 import type { DrainRule } from "../core/policy/policy.ts";
 import { between, type Instant, millis } from "../core/time/time.ts";
@@ -47,6 +47,10 @@ export interface DrainDriverOptions {
 
 /** The input of one step. */
 export interface DrainView {
+  /** The node as last seen; absent: as when the drain began. */
+  readonly node?: NodeFacts | undefined;
+  /** Whether the cloud takes the machine, with a deadline or without. */
+  readonly isNoticed: boolean;
   readonly livePods: readonly PodFacts[];
   /** Those of them that are known to belong to the node; only these are evicted. */
   readonly ownPods: readonly PodFacts[];
@@ -72,8 +76,8 @@ export class DrainDriver {
   #progress: DrainProgress = {};
   #plan: DrainPlan | undefined;
   #firstPlan: DrainPlan | undefined;
-  /** What the plan was made for: the notice's deadline, or otherwise the marks of the pods. */
-  #planBasis: Instant | string | undefined;
+  /** What the plan was made for; see `#planFor`. */
+  #planBasis: string | undefined;
   #deadlineAt: Instant | undefined;
   /**
    * Over all plans so far, because the newest one may no longer contain the job that was waited
@@ -144,10 +148,14 @@ export class DrainDriver {
 
   #planFor(seen: DrainView, now: Instant): DrainPlan {
     const { ownPods, budgets, rule, startedAt, deadlineAt, knownAt } = seen;
-    // Marks count as they are now. Under a notice none does, and a new plan would shift the waves.
-    const basis = deadlineAt ?? marksOf(ownPods, now);
+    const { self } = this.#options;
+    const node = seen.node ?? this.#options.node;
+    const { isNoticed } = seen;
+    // Marks of pods count as they are now, and so does a node that has fallen silent. Under a
+    // notice neither does, and a new plan would shift the waves.
+    const state = `${marksOf(ownPods, now)} ${isUnreachable(node)} ${isNoticed}`;
+    const basis = deadlineAt === undefined ? state : String(deadlineAt);
     if (this.#plan !== undefined && this.#planBasis === basis) return this.#plan;
-    const { node, self } = this.#options;
     const notice =
       deadlineAt === undefined ? undefined : { leftMs: between(now, deadlineAt), knownAt };
     this.#planBasis = basis;
@@ -155,7 +163,7 @@ export class DrainDriver {
     const beganWith = this.#beganWith;
     this.#plan = planDrain({
       ...{ node, pods: ownPods, budgets, rule, notice, now },
-      ...{ waitsSince, beganWith, self },
+      ...{ waitsSince, beganWith, self, isNoticed },
     });
     this.#firstPlan ??= this.#plan;
     return this.#plan;

@@ -37,7 +37,7 @@ function drainOf() {
       budgets: [budget("web", { disruptionsAllowed: 0 })],
     };
     const times = { startedAt: startAt, deadlineAt: undefined, knownAt: startAt };
-    return driver.step({ ...pods, ...times, rule: waits }).step;
+    return driver.step({ ...pods, ...times, rule: waits, isNoticed: false }).step;
   };
 }
 

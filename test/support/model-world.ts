@@ -64,12 +64,12 @@ function shown(request: KubeRequest): KubeRequest {
 export class ModelWorld {
   readonly clock = new VirtualClock({ startAt: dawn, settle: eventLoopTurn });
   readonly api: ModelApi;
+  readonly kubelet: ReturnType<typeof startControllers>["kubelet"];
   readonly events: ClusterEvent[] = [];
   readonly logged: string[] = [];
   /** `name label=value` for each count. */
   readonly counted: string[] = [];
   readonly observed: { readonly name: string; readonly value: number }[] = [];
-  /** The current values of each gauge. */
   readonly gauges = new Map<string, Parameters<Metrics["set"]>[1]>();
   /** What the controller did, in order: `cordon n1`, `evict n1`, `release n1`, `remove n1`. */
   readonly steps: string[] = [];
@@ -87,7 +87,7 @@ export class ModelWorld {
   constructor(seed = 1) {
     this.#seed = seed;
     this.api = new ModelApi({ clock: this.clock, rng: seededRng(seed) });
-    startControllers(this.api.context);
+    this.kubelet = startControllers(this.api.context).kubelet;
     for (const one of resourceDefinitions) {
       this.create(
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",

@@ -271,6 +271,7 @@ class NodeDrain {
     const timedFromAt = minus(this.#context.clock.now(), activeMs);
     const view = {
       ...{ livePods, ownPods, budgets, rule, beganWith, deadlineAt, knownAt },
+      ...{ node: this.#nodeNow, isNoticed: isNoticed(departure) },
       startedAt: deadlineAt === undefined ? timedFromAt : startedAt,
     };
     const { step: found, plan } = this.#driver.step(view);
@@ -367,6 +368,12 @@ class NodeDrain {
     const { lateSinceAt } = this.#context.memory;
     const beganAt = drainBeganAt(this.#departure.status);
     return beganAt && lateSinceAt ? later(beganAt, lateSinceAt) : (beganAt ?? lateSinceAt);
+  }
+
+  /** The node as last seen, if it is still the one that is drained. */
+  get #nodeNow(): NodeFacts | undefined {
+    const seen = this.#context.node();
+    return seen?.uid === this.#node.uid ? seen : undefined;
   }
 
   get #departure(): Departure {

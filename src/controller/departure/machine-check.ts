@@ -2,7 +2,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import { backoffMs, type Rng } from "../../core/chance/chance.ts";
 import { compareIdentity, type NodeFacts, type NodeIdentity } from "../../core/cluster/node.ts";
 import type { PodFacts } from "../../core/cluster/pod.ts";
-import type { Departure } from "../../core/departure/departure.ts";
+import { type Departure, isNoticed } from "../../core/departure/departure.ts";
 import { type PhaseResult, wasDrained } from "../../core/departure/ledger.ts";
 import { type PlannedPod, planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { replacement } from "../../core/notice/interruption.ts";
@@ -224,7 +224,8 @@ export class LastLook {
     const listed = await pods.list(node.name);
     const rule = policy.drain;
     const scene = { budgets: [], rule, now: clock.now(), self, beganWith: memory.beganWith };
-    const plan = planDrain({ node, pods: listed, ...scene });
+    const noticed = isNoticed(this.#context.departure());
+    const plan = planDrain({ node, pods: listed, ...scene, isNoticed: noticed });
     return { there: new Set(listed.map(({ uid }) => uid)), toLeave: plan.pods };
   }
 }

@@ -27,8 +27,11 @@ export interface DrainPlan {
   readonly deadlineAt?: Instant | undefined;
   /** Budgets get their share of the span from here to the deadline; `at` or earlier. */
   readonly knownAt?: Instant | undefined;
-  /** The kubelet no longer responds: nothing will confirm that a pod is gone. */
-  readonly unreachable: boolean;
+  /**
+   * The kubelet no longer responds: nothing will confirm that a pod is gone. In a voluntary drain
+   * its pods may still run, and do not count as gone.
+   */
+  readonly unreachable: false | "Voluntary" | "Noticed";
   /** By tier, start, namespace and name. */
   readonly pods: readonly PlannedPod[];
   readonly skipped: readonly (PodIdentity & { readonly reason: DrainReason })[];
@@ -80,6 +83,8 @@ export interface DrainQuestion {
   readonly budgets: readonly BudgetFacts[];
   readonly rule: DrainRule;
   readonly notice?: DrainNotice | undefined;
+  /** Whether the cloud takes the machine, with a deadline or without; absent: as `notice` says. */
+  readonly isNoticed?: boolean | undefined;
   readonly now: Instant;
   /** When the wait for pods that have to complete started; absent: now. */
   readonly waitsSince?: Instant | undefined;
@@ -126,7 +131,7 @@ export function planDrain(question: DrainQuestion): DrainPlan {
     noticeMs: notice?.leftMs,
     deadlineAt: notice === undefined ? undefined : plus(now, notice.leftMs),
     knownAt: notice === undefined ? undefined : knownSince(notice, now),
-    unreachable: scene.unreachable,
+    unreachable: scene.unreachable && (scene.isNoticed ? "Noticed" : "Voluntary"),
     pods: Object.freeze(pods.sort(inOrder)),
     skipped: Object.freeze(decided.flatMap(skippedPod).sort(byName)),
     blocked: Object.freeze(pods.filter((pod) => pod.action === "Block").map(remarkOn)),
@@ -155,6 +160,11 @@ interface Acting {
   readonly decision: Extract<PodDecision, { kind: "Act" }>;
 }
 
+/** The taint follows the condition. */
+export function isUnreachable({ isUnreachable: isSilent, taints }: NodeFacts): boolean {
+  return isSilent === true || taints.some(({ key }) => key === unreachableTaint);
+}
+
 function sceneOf(question: DrainQuestion): DrainScene {
   return {
     rule: question.rule,
@@ -162,7 +172,8 @@ function sceneOf(question: DrainQuestion): DrainScene {
     everyPod: question.everyPod,
     terminatingNamespaces: question.terminatingNamespaces ?? new Set(),
     daemonSets: question.daemonSets,
-    unreachable: question.node.taints.some((taint) => taint.key === unreachableTaint),
+    unreachable: isUnreachable(question.node),
+    isNoticed: question.isNoticed ?? question.notice !== undefined,
     beganWith: question.beganWith,
     pressed: question.notice !== undefined,
     now: question.now,

@@ -32,6 +32,8 @@ export interface DrainScene {
   /** Every DaemonSet of Kubernetes itself, as `namespace/name`; absent if not known. */
   readonly daemonSets?: ReadonlySet<string> | undefined;
   readonly unreachable: boolean;
+  /** Whether the cloud takes the machine. */
+  readonly isNoticed: boolean;
   /** The uids of the pods that existed when the drain started; absent: it has not started. */
   readonly beganWith?: ReadonlySet<string> | undefined;
   /** Set under a notice: the machine is terminated whatever its pods need. */
@@ -71,7 +73,7 @@ export function decidePod(pod: PodFacts, scene: DrainScene): PodDecision {
   const rule = scene.rule.podRules.find((candidate) => selects(candidate, pod));
   const skipped = skipReason(pod, { rule, scene });
   if (skipped !== undefined) return { kind: "Skip", reason: skipped, warnings: [] };
-  if (isStuck(pod, scene.now)) return leftStuck(pod);
+  if (isStuck(pod, scene)) return leftStuck(pod);
   const standing = budgetStanding(pod, scene);
   const decision =
     leavingAlready(pod) ??
@@ -130,7 +132,10 @@ function namesDaemonSet(rule: PodRule | undefined): boolean {
   return labels + (rule.selector.matchExpressions ?? []).length > 0;
 }
 
-function isStuck({ deletionAt }: PodFacts, now: Instant): boolean {
+/** A pod on a silent node may still run, however long ago its grace period has ended. */
+function isStuck({ deletionAt }: PodFacts, scene: DrainScene): boolean {
+  const { now, unreachable, isNoticed } = scene;
+  if (unreachable && !isNoticed) return false;
   return deletionAt !== undefined && now > plus(deletionAt, stuckAfterMs);
 }
 

@@ -174,8 +174,14 @@ function observed(
   const leaving = pod.deletionAt === undefined ? state : leavingFrom(state, pod.deletionAt, now);
   if (leaving.kind !== "Leaving") return leaving;
   // An unreachable node never confirms an exit, and after the deadline no node is likely to.
-  const hopeless = plan.unreachable || now > plus(leaving.deadlineAt, stuckAfterMs);
+  const isStuck = now > stuckFrom(leaving.deadlineAt);
+  const hopeless = plan.unreachable === "Noticed" || (isStuck && plan.unreachable === false);
   return hopeless ? goneFrom(leaving, { at: now, how: "LeftBehind" }) : leaving;
+}
+
+/** After this, a terminating pod whose grace period ended then is stuck. */
+export function stuckFrom(deadlineAt: Instant): Instant {
+  return plus(deadlineAt, stuckAfterMs);
 }
 
 function leavingFrom(

@@ -24,6 +24,7 @@ import {
   lastTrouble,
   observeDrain,
   type PodProgress,
+  stuckFrom,
   type Trouble,
   troubleThatHolds,
   withReturned,
@@ -216,11 +217,13 @@ const undecided: ReadonlySet<DrainReason> = new Set(["AnswerLost", "ApiOverloade
  * count.
  */
 function isEnding(
-  { rule }: DrainState,
+  { rule, now }: DrainState,
   about: { readonly progress: DrainProgress; readonly unplanned: readonly PodIdentity[] },
 ): boolean {
   if (rule.onTimeout !== "RollBack" || about.unplanned.length > 0) return false;
-  return Object.values(about.progress).every(({ kind }) => kind === "Gone" || kind === "Leaving");
+  return Object.values(about.progress).every(
+    (pod) => pod.kind === "Gone" || (pod.kind === "Leaving" && now <= stuckFrom(pod.deadlineAt)),
+  );
 }
 
 function finalStep(
@@ -326,6 +329,11 @@ function heldUp(
   const { namespace, name, uid } = planned;
   const pod = { namespace, name, uid };
   const { state, trouble } = about;
+  if (state?.kind === "Leaving" && about.view.now > stuckFrom(state.deadlineAt)) {
+    // Only a pod of a node that does not respond is still there by then.
+    const message = explainDrain("NodeUnreachable", planned);
+    return [{ pod, reason: "NodeUnreachable", message, budgets: [] }];
+  }
   const isOpen = state?.kind === "Waiting" || state?.kind === "Blocked";
   if (isOpen && isUntouchable(planned, about.view)) {
     const message = explainDrain(planned.reason, planned);

@@ -87,7 +87,10 @@ export function turnOf(turner: Turner, view: TurnView): Turn {
   const { planned, state } = turner;
   if (state.kind === "Gone") return never;
   // One millisecond more, because the pod counts as stuck only after that time.
-  if (state.kind === "Leaving") return look(plus(state.deadlineAt, millis(stuckAfterMs + 1)));
+  if (state.kind === "Leaving") {
+    const stuckAt = plus(state.deadlineAt, millis(stuckAfterMs + 1));
+    return stuckAt > view.now ? look(stuckAt) : never;
+  }
   if (isUntouchable(planned, view)) return look(planned.freeAt);
   const forceAt = forceTime(turner, view);
   if (state.kind === "InFlight") return unanswered(state, { turner, view, forceAt });

@@ -320,19 +320,21 @@ it("the drain waits for a pod that is already terminating, but not for a stuck o
   expect(step.askAgainAt).toBe(plus(startAt, millis(80_001)));
 });
 
-it("on an unreachable node the drain does not wait for a pod that has a deletion timestamp", () => {
+it.each([
+  ["does not wait for a terminating pod", "under a notice", 20, "Done", "LeftBehind"],
+  ["waits for a terminating pod", "by plan", 20, "Running", "Leaving"],
+  ["still waits long after its grace period", "by plan", -3600, "Running", "Leaving"],
+])("on an unreachable node the drain %s, %s", (...row) => {
+  const [, by, endsAfter, verdict, outcome] = row;
   const taint = { key: "node.kubernetes.io/unreachable", effect: "NoExecute" } as const;
-  const leaving = pod("a", { deletionAt: plus(startAt, seconds(20)) });
-  const question = { pods: [leaving], budgets: [], rule: rule(), now: startAt };
-  const plan = planDrain({ node: node({ taints: [taint] }), ...question });
-  const step = nextDrainActs({
-    ...question,
-    plan,
-    startedAt: startAt,
-    livePods: [leaving],
-    progress: {},
-  });
-  expect([step.verdict, outcomes(step.progress)]).toEqual(["Done", { a: "LeftBehind" }]);
+  const pods = [pod("a", { deletionAt: plus(startAt, seconds(endsAfter)) })];
+  const question = { pods, budgets: [], rule: rule(), now: startAt };
+  const isNoticed = by === "under a notice";
+  const plan = planDrain({ node: node({ taints: [taint] }), ...question, isNoticed });
+  const state = { ...question, plan, startedAt: startAt, livePods: pods, progress: {} };
+  const step = nextDrainActs(state);
+  expect([step.verdict, outcomes(step.progress)]).toEqual([verdict, { a: outcome }]);
+  expect(step.askAgainAt ?? Number.POSITIVE_INFINITY).toBeGreaterThan(startAt);
 });
 
 it("a pod of the same name with another uid is not evicted, but needs a new plan", () => {
