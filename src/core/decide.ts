@@ -194,7 +194,7 @@ function planned(departure: Departure, pass: Pass): Decision[] {
   const found = pass.planned.get(departure.node.uid);
   if (found === undefined) return unplanned(departure, pass);
   const { entry } = found;
-  const moves = moved(departure, found);
+  const moves = moved(departure, found, pass.now);
   // The policy that selects the node now starts the departure, and only after the Departure names
   // it. If the departure moves, the gates of that policy must have been queried first.
   const isAsked = !asksOutside(found.policy) || found.policy.name in pass.snapshot.gateAnswers;
@@ -293,10 +293,12 @@ function unplanned(departure: Departure, pass: Pass): Decision[] {
   return [{ kind: "Move", departure, departAt, policy, ...because(reason, departure, { policy }) }];
 }
 
-function moved(departure: Departure, { entry, policy }: Planned): Decision[] {
+/** A departure that is due, and that the plan would move to now, stays where it is. */
+function moved(departure: Departure, { entry, policy }: Planned, now: Instant): Decision[] {
   const { departAt, deadlineAt, reason } = entry;
-  const isThere = departure.departAt === departAt && departure.deadlineAt === deadlineAt;
-  if (isThere && departure.policy === policy.name) return [];
+  const isDue = departAt <= now && departure.departAt !== undefined && departure.departAt <= now;
+  const isThere = departure.departAt === departAt || isDue;
+  if (isThere && departure.deadlineAt === deadlineAt && departure.policy === policy.name) return [];
   const words = { reason, explain: sentenceOf(entry, policy.name) };
   return [{ kind: "Move", departure, departAt, deadlineAt, policy: policy.name, ...words }];
 }

@@ -1,6 +1,6 @@
 import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import { decide } from "../../src/core/decide.ts";
-import type { Decision, Snapshot } from "../../src/core/departure/decision.ts";
+import type { Decision, Snapshot, Verdict } from "../../src/core/departure/decision.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
 import { statusAfter } from "../../src/core/departure/ledger.ts";
 import type { Policy } from "../../src/core/policy/policy.ts";
@@ -64,14 +64,7 @@ export class DecideRun {
   /** Makes one decision pass and applies it, then advances to the next instant with work to do. */
   step(atMost = instant(Number.MAX_SAFE_INTEGER)): void {
     for (const { uid } of this.#ends.filter((end) => end.at <= this.now)) this.#end(uid);
-    const { nodes, policy, departures, gateAnswers } = this;
-    const snapshot = {
-      ...{ nodes, policies: [policy], departures, gateAnswers, badPolicies: [] },
-      releaseAnswers: everyMachine,
-    };
-    const verdict = decide(snapshot, this.now);
-    for (const decision of verdict.decisions) this.#carryOut(decision);
-    const acted = verdict.decisions.some((one) => one.kind !== "Continue" && one.kind !== "Leave");
+    const { verdict, acted } = this.#pass();
     const next = Math.min(
       verdict.askAgainAt ?? Number.POSITIVE_INFINITY,
       ...this.#ends.map((end) => end.at),
@@ -80,6 +73,32 @@ export class DecideRun {
       atMost,
     );
     this.now = instant(Math.max(this.now + 1000, next));
+  }
+
+  /** Makes passes at this instant until one changes nothing. Returns how many did. */
+  rest(atMost: number): number {
+    let passes = 0;
+    while (passes < atMost && this.#pass().acted) passes += 1;
+    return passes;
+  }
+
+  /** Changes the departure of a node, as a person does. */
+  edit(node: string, change: Partial<Departure>): void {
+    this.departures = this.departures.map((one) =>
+      one.node.name === node ? { ...one, ...change } : one,
+    );
+  }
+
+  #pass(): { readonly verdict: Verdict; readonly acted: boolean } {
+    const { nodes, policy, departures, gateAnswers } = this;
+    const snapshot = {
+      ...{ nodes, policies: [policy], departures, gateAnswers, badPolicies: [] },
+      releaseAnswers: everyMachine,
+    };
+    const verdict = decide(snapshot, this.now);
+    for (const decision of verdict.decisions) this.#carryOut(decision);
+    const acted = verdict.decisions.some((one) => one.kind !== "Continue" && one.kind !== "Leave");
+    return { verdict, acted };
   }
 
   #carryOut(decision: Decision): void {
