@@ -159,6 +159,89 @@ describe("a node with a slow, a deaf, three crash-looping pods and one that come
   });
 });
 
+describe("a pod whose evictions a webhook fails that does not answer", () => {
+  const saying = /failed calling webhook "drain-cleaner\.example\.com".*connection refused/;
+  // In the log, quotation marks are escaped.
+  const said = (text = ""): boolean => saying.test(text.replaceAll("\\", ""));
+  const path = "/apis/lastcall.dev/v1alpha1/departures/hooked-by-hand";
+  const webhook = "drain-cleaner";
+
+  beforeAll(async () => {
+    await createNodes(plane, [{ name: "hooked" }]);
+    const items = [webhookOf(webhook, await freePort()), ...shop];
+    await mustRun(plane, ["apply", "-f", "-"], { apiVersion: "v1", kind: "List", items });
+    await until("its pod runs", async () =>
+      (await podsOn("hooked", "shop")).some(({ status }) => status?.phase === "Running"),
+    );
+    await depart("hooked");
+  });
+
+  test("stays, and the message, an Event and the log say what the server said", async () => {
+    await until("the message says it", async () => {
+      const { status } = (await plane.request({ path })).body;
+      return said(status?.message) && status.phase === "Draining";
+    });
+    await until("an Event says it", async () => {
+      const { body } = await plane.request({ path: "/api/v1/events" });
+      const events: readonly { message?: string; involvedObject: { name?: string } }[] = body.items;
+      return events.some(({ message, involvedObject }) => {
+        return /^(?:hooked|kafka)/.test(involvedObject.name ?? "") && said(message);
+      });
+    });
+    expect(controller.log().split("\n").some(said)).toBe(true);
+    expect(await podsOn("hooked", "shop")).toHaveLength(1);
+  });
+
+  test("leaves once the webhook is gone", async () => {
+    await mustRun(plane, ["delete", "validatingwebhookconfiguration", webhook]);
+    await until("it has left", async () => (await podsOn("hooked", "shop")).length === 0);
+  });
+});
+
+/** A webhook for evictions in the namespace `shop`, which fails if it cannot be called. */
+function webhookOf(name: string, port: number): object {
+  const rule = { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"] };
+  return {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "ValidatingWebhookConfiguration",
+    metadata: { name },
+    webhooks: [
+      {
+        name: `${name}.example.com`,
+        rules: [{ ...rule, resources: ["pods/eviction"], scope: "Namespaced" }],
+        namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": "shop" } },
+        clientConfig: { url: `https://127.0.0.1:${port}/drainer` },
+        ...{ admissionReviewVersions: ["v1"], sideEffects: "None", failurePolicy: "Fail" },
+        timeoutSeconds: 5,
+      },
+    ],
+  };
+}
+
+const kafka = { app: "kafka" };
+/** One pod, on the node `hooked` as long as that takes pods. */
+const shop: readonly object[] = [
+  { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } },
+  {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    metadata: { name: "kafka", namespace: "shop" },
+    spec: {
+      ...{ replicas: 1, selector: { matchLabels: kafka } },
+      template: {
+        metadata: { labels: kafka },
+        spec: {
+          ...{
+            terminationGracePeriodSeconds: 2,
+            nodeSelector: { "kubernetes.io/hostname": "hooked" },
+          },
+          containers: [{ name: "kafka", image: "registry.example/kafka:1" }],
+        },
+      },
+    },
+  },
+];
+
 function objectsOf({ name, graceSeconds, exitAfter, unhealthy, ...more }: App): object[] {
   const { labels = {}, nodeName } = more;
   const app = { app: name };
@@ -227,15 +310,15 @@ async function startController(): Promise<LastcallProcess> {
   return startAsPod(["run", "--kubeconfig", kubeconfig, ...flags], { folder });
 }
 
-async function depart(): Promise<void> {
-  const { body } = await plane.request({ path: "/api/v1/nodes/leaving" });
+async function depart(name = "leaving"): Promise<void> {
+  const { body } = await plane.request({ path: `/api/v1/nodes/${name}` });
   const { uid } = body.metadata;
   await mustRun(plane, ["apply", "-f", "-"], {
     apiVersion: "lastcall.dev/v1alpha1",
     kind: "Departure",
-    metadata: { name: "leaving-by-hand" },
+    metadata: { name: `${name}-by-hand` },
     spec: {
-      node: { name: "leaving", uid, providerID: body.spec.providerID },
+      node: { name, uid, providerID: body.spec.providerID },
       cause: "Manual",
       policy: "spot",
     },
@@ -250,8 +333,8 @@ function isHeld(drain: Drain | undefined): boolean {
   return drain?.left === 1 && drain.blocked === 1;
 }
 
-async function podsOn(node: string): Promise<readonly Pod[]> {
-  const path = `/api/v1/namespaces/default/pods?fieldSelector=spec.nodeName%3D${node}`;
+async function podsOn(node: string, namespace = "default"): Promise<readonly Pod[]> {
+  const path = `/api/v1/namespaces/${namespace}/pods?fieldSelector=spec.nodeName%3D${node}`;
   return (await plane.request({ path })).body.items;
 }
 
