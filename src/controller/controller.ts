@@ -105,6 +105,7 @@ export class Controller {
     const activeDepartures = new ActiveDepartures(fleet, {
       ...ports,
       executor,
+      gates,
       clock,
       rng,
       self,

@@ -1,8 +1,16 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { expect } from "vitest";
 import { parse } from "yaml";
 import type { KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
-import { formatInstant, type Millis, minutes, plus } from "../../src/core/time/time.ts";
+import {
+  formatInstant,
+  hours,
+  type Millis,
+  minutes,
+  plus,
+  seconds,
+} from "../../src/core/time/time.ts";
 import { podBehaviour } from "../../src/sim/cluster-controllers/kubelet.ts";
 import { departures, ModelWorld, spotPolicy } from "../support/model-world.ts";
 
@@ -197,3 +205,37 @@ export async function told(
 export function hasEnded(world: ModelWorld, node: string): () => boolean {
   return () => ledgerOf(world, node).phase === "Ended";
 }
+
+/** A pod of `web` and one of `db` on each of two nodes; one of each may be unavailable. */
+export async function entangled(): Promise<ModelWorld> {
+  const world = capacityStory({ nodes: ["n0", "n1", "n2"], replacement: { when: "None" } });
+  close(world, ["n2"]);
+  for (const name of ["web", "db"]) {
+    workload(world, name, { replicas: 2, cpu: "1", maxUnavailable: 1, exitAfterSeconds: 40 });
+  }
+  await world.pass(seconds(30));
+  for (const name of ["n0", "n1"]) expect(world.podsOn(name)).toHaveLength(2);
+  open(world, ["n2"]);
+  for (const name of ["n0", "n1"]) depart(world, name);
+  return world;
+}
+
+/** Makes the node's departure a planned one that the previous controller has started. */
+export function beginPlanned(world: ModelWorld, node: string, leftMs = hours(12)): void {
+  const now = world.clock.now();
+  const path = `/apis/lastcall.dev/v1alpha1/departures/${world.departureOf(node)?.metadata?.name}`;
+  const at = formatInstant(now);
+  const deadlineAt = formatInstant(plus(now, leftMs));
+  const timeline = [{ at, step: "Preparing", result: "Due" }];
+  for (const [where, body] of [
+    ["", { spec: { cause: "Planned", departAt: at, deadlineAt } }],
+    ["/status", { status: { phase: "Preparing", startedAt: at, timeline } }],
+  ] as const) {
+    const patchType = "application/merge-patch+json";
+    world.api.handle({ method: "PATCH", path: `${path}${where}`, patchType, body });
+  }
+}
+
+/** Whether a node has waited for the drain of another. */
+export const waits = (world: ModelWorld) => (name: string) =>
+  stepsOf(world, name).some((step) => step.endsWith("ConflictWait"));

@@ -4,15 +4,18 @@ import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/tim
 import { podBehaviour } from "../../src/sim/cluster-controllers/kubelet.ts";
 import type { ModelWorld } from "../support/model-world.ts";
 import {
+  beginPlanned,
   capacityStory,
   close,
   depart,
+  entangled,
   hasEnded,
   ledgerOf,
   open,
   requestsOf,
   stepsOf,
   told,
+  waits,
   workload,
 } from "./capacity-story.ts";
 
@@ -114,39 +117,6 @@ describe("a notice", () => {
 });
 
 describe("two departures that need the same two budgets", () => {
-  /** A pod of `web` and one of `db` on each of two nodes; one of each may be unavailable. */
-  async function entangled(): Promise<ModelWorld> {
-    const world = capacityStory({ nodes: ["n0", "n1", "n2"], replacement: none });
-    close(world, ["n2"]);
-    for (const name of ["web", "db"]) {
-      workload(world, name, { replicas: 2, cpu: "1", maxUnavailable: 1, exitAfterSeconds: 40 });
-    }
-    await world.pass(seconds(30));
-    for (const name of ["n0", "n1"]) expect(world.podsOn(name)).toHaveLength(2);
-    open(world, ["n2"]);
-    for (const name of ["n0", "n1"]) depart(world, name);
-    return world;
-  }
-
-  /** Makes the node's departure a planned one that the previous controller has started. */
-  function beginPlanned(world: ModelWorld, node: string, leftMs = hours(12)): void {
-    const now = world.clock.now();
-    const path = `/apis/lastcall.dev/v1alpha1/departures/${world.departureOf(node)?.metadata?.name}`;
-    const at = formatInstant(now);
-    const deadlineAt = formatInstant(plus(now, leftMs));
-    const timeline = [{ at, step: "Preparing", result: "Due" }];
-    for (const [where, body] of [
-      ["", { spec: { cause: "Planned", departAt: at, deadlineAt } }],
-      ["/status", { status: { phase: "Preparing", startedAt: at, timeline } }],
-    ] as const) {
-      const patchType = "application/merge-patch+json";
-      world.api.handle({ method: "PATCH", path: `${path}${where}`, patchType, body });
-    }
-  }
-
-  const waits = (world: ModelWorld) => (name: string) =>
-    stepsOf(world, name).some((step) => step.endsWith("ConflictWait"));
-
   it("run one after the other, and the second says which one it waits for", async () => {
     const world = await entangled();
     await told(world, () => ["n0", "n1"].every((name) => hasEnded(world, name)()));

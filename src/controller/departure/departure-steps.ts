@@ -25,12 +25,7 @@ import { awaitBindings, awaitMachine, releaseAfter } from "./release.ts";
 import type { Step, StepContext } from "./step.ts";
 
 /** The checks before the cordon of a departure that has time. */
-const checkSteps: readonly Step[] = [
-  identifyNode,
-  lookAhead,
-  async (context) => heldAtTheAct(context),
-  checkRelease,
-];
+const checkSteps: readonly Step[] = [identifyNode, lookAhead, heldAtTheAct, checkRelease];
 
 /** The preparations before the drain of a departure that has time. */
 const prepareSteps: readonly Step[] = [reserveCapacity, awaitRequiredActions];

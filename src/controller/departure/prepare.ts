@@ -8,7 +8,7 @@ import { begunLastAt, type PhaseResult, reasonSince } from "../../core/departure
 import { returningPods } from "../../core/drain/placeholder-plan.ts";
 import { type DrainPlan, planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { readFleetHealth } from "../../core/limits/fleet-health.ts";
-import { innerHold } from "../../core/limits/gate.ts";
+import { asksOutside, holdsSinceStart } from "../../core/limits/gate.ts";
 import {
   departureAnnotation,
   isMarkOutdated,
@@ -36,7 +36,7 @@ export async function cordon(
   const { executor, departure, node, memory, telemetry, clock, cordons } = context;
   const result = await cordons.during(() =>
     context.retry(async () => {
-      const held = heldAtTheAct(context);
+      const held = await heldAtTheAct(context, signal);
       return held ? { kind: "Held" as const, held } : executor.cordon(departure(), node());
     }, signal),
   );
@@ -217,31 +217,55 @@ const startValidMs = minutes(2);
  * Why a departure must not be cordoned now although it has started: the fleet has become unhealthy,
  * the window has closed or a freeze has begun meanwhile, or too much time has passed, in which
  * others may have started. It is then held like one that has not started, and everything is asked
+ * again. One that has waited for another drain keeps its turn, but its external gates are asked
  * again. Undefined if the node is marked already, and under a notice.
  */
-export function heldAtTheAct(context: StepContext): PhaseResult | undefined {
-  const { departure, clock, policy, view } = context;
-  const { name, cause, deadlineAt, status } = departure();
-  const now = clock.now();
-  if (isNoticed(departure())) return undefined;
-  const node = context.node() ?? targetOf(context);
-  if (node.annotations[departureAnnotation] === name) return undefined;
-  const unhealthy = readFleetHealth(view(), now).get(policy.name)?.hold;
-  const isAsked = cause === "Manual" && deadlineAt !== undefined && deadlineAt <= now;
-  if (unhealthy !== undefined && !isAsked) {
-    return { event: "Blocked", reason: unhealthy.reason, detail: unhealthy.detail };
-  }
-  if (cause !== "Planned") return undefined;
+export async function heldAtTheAct(
+  context: StepContext,
+  signal: AbortSignal,
+): Promise<PhaseResult | undefined> {
+  const { departure, clock, policy, view, gates } = context;
+  const { status, cause } = departure();
+  if (isBoundToLeave(context)) return undefined;
+  const unhealthy = heldByFleet(context);
+  if (unhealthy !== undefined || cause !== "Planned") return unhealthy;
+  const hasWaited = reasonSince(status, "ConflictWait") !== undefined;
   const newest = view().policies.find((one) => one.name === policy.name) ?? policy;
-  const held = innerHold({ policy: newest, node, now });
+  const isAsked = hasWaited && asksOutside(newest);
+  const answers = isAsked ? await gates.ask([newest], signal) : {};
+  // A notice may have come while the gates were asked.
+  if (isBoundToLeave(context)) return undefined;
+  const node = context.node() ?? targetOf(context);
+  const now = clock.now();
+  const { deadlineAt } = departure();
   const isForced = deadlineAt !== undefined && deadlineAt <= now;
-  if (held !== undefined && !(isForced && !isFirm(held))) {
+  const held = holdsSinceStart({
+    ...{ policy: newest, node, answer: answers[newest.name], now },
+  }).find((hold) => !isForced || isFirm(hold));
+  if (held !== undefined) {
     return { event: "Blocked", reason: held.reason, detail: held.detail, until: held.retryAt };
   }
-  const hasWaited = reasonSince(status, "ConflictWait") !== undefined;
   const startedAt = begunLastAt(status);
   const isOld = startedAt !== undefined && now > plus(startedAt, startValidMs);
   return isOld && !hasWaited ? { event: "Blocked", reason: "StartLapsed" } : undefined;
+}
+
+/** An unhealthy fleet holds a person's request too, until the deadline that the person set. */
+function heldByFleet({ departure, clock, policy, view }: StepContext): PhaseResult | undefined {
+  const { cause, deadlineAt } = departure();
+  const now = clock.now();
+  const unhealthy = readFleetHealth(view(), now).get(policy.name)?.hold;
+  const isInsistedOn = cause === "Manual" && deadlineAt !== undefined && deadlineAt <= now;
+  if (unhealthy === undefined || isInsistedOn) return undefined;
+  return { event: "Blocked", reason: unhealthy.reason, detail: unhealthy.detail };
+}
+
+/** Whether nothing holds the departure any more: it has a notice, or has marked the node. */
+function isBoundToLeave(context: StepContext): boolean {
+  const departure = context.departure();
+  if (isNoticed(departure)) return true;
+  const node = context.node() ?? targetOf(context);
+  return node.annotations[departureAnnotation] === departure.name;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import type {
   ClusterCapacity,
   FleetView,
+  GateSource,
   NodePods,
   Placeholders,
   VolumeAttachments,
@@ -112,6 +113,8 @@ export interface RunOptions {
     question: ReleasabilityQuestion,
     signal: AbortSignal,
   ) => Promise<ReleaseAnswer>;
+  /** The external gates, asked again before a cordon that had to wait. */
+  readonly gates: GateSource;
   /** Reads one node from the API server, not from the watch cache. */
   readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
 }

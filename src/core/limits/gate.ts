@@ -68,11 +68,16 @@ export function gateHolds(question: GateQuestion): readonly GateHold[] {
   return holds.filter((hold) => hold !== undefined);
 }
 
-/** What holds a node now, without the external gates. */
-export function innerHold(question: Omit<GateQuestion, "answer" | "window">): GateHold | undefined {
-  const { policy, now } = question;
-  const inside = { ...question, answer: undefined, window: undefined };
-  return nodeGate(inside) ?? policyGate(inside) ?? sliceGate(inside) ?? windowHold(policy, now);
+/**
+ * What holds a node now that was allowed to start earlier. The external gates count only if they
+ * were asked again.
+ */
+export function holdsSinceStart(question: Omit<GateQuestion, "window">): readonly GateHold[] {
+  const { policy, answer, now } = question;
+  const whole = { ...question, window: windowHold(policy, now) };
+  if (answer !== undefined) return gateHolds(whole);
+  const inner = [nodeGate(whole), policyGate(whole), whole.window, sliceGate(whole)];
+  return inner.filter((hold) => hold !== undefined);
 }
 
 /** How far ahead to look for the next opening of a window. */
