@@ -1,6 +1,6 @@
 import type { ClusterCapacity, FleetView } from "../contracts/cluster.ts";
 import { searchCapacity, type UnplacedPod } from "../core/capacity/capacity-fit.ts";
-import type { Amounts } from "../core/cluster/node.ts";
+import { type Amounts, isOnWindows, type NodeFacts } from "../core/cluster/node.ts";
 import type { PodFacts } from "../core/cluster/pod.ts";
 import { isLive, isUnderWay } from "../core/departure/departure.ts";
 
@@ -20,7 +20,8 @@ export async function findUnplacedPods(
   signal: AbortSignal,
 ): Promise<readonly UnplacedPod[]> {
   const { scene, capacity } = about;
-  const { nodes, departures } = scene;
+  const { departures } = scene;
+  const nodes = likeNodes(scene);
   const underWay = departures.filter((one) => isLive(one) && isUnderWay(one));
   const leaving = new Set([scene.node, ...underWay.map((one) => one.node.name)]);
   const known = nodes.some(({ name, allocatable }) => name !== scene.node && allocatable);
@@ -40,4 +41,14 @@ export async function findUnplacedPods(
       for (const [name, load] of await Promise.all(found)) loads.set(name, load);
     }
   }
+}
+
+/**
+ * The nodes with the operating system of the departing one. Pods rarely require it of a node, but
+ * their images run on no other.
+ */
+function likeNodes({ node, nodes }: CapacityScene): readonly NodeFacts[] {
+  const own = nodes.find(({ name }) => name === node);
+  if (own === undefined) return nodes;
+  return nodes.filter((one) => isOnWindows(one) === isOnWindows(own));
 }

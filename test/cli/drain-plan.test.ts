@@ -102,6 +102,20 @@ describe("lastcall drain-plan", () => {
     expect(live).toEqual(await planOf(nodeOfWeb(), { "all.json": listed() }));
   });
 
+  it("counts no node of another operating system as capacity", async () => {
+    const node = nodeOfWeb();
+    const windows = world.get("/api/v1/nodes/n0") as KubeObject;
+    const roomy = { cpu: "64", memory: "256Gi", pods: "110" };
+    world.create("/api/v1/nodes", {
+      metadata: { name: "win-1", labels: { "kubernetes.io/os": "windows" } },
+      spec: {},
+      status: { ...(windows.status as object), allocatable: roomy, capacity: roomy },
+    });
+    const { warnings } = await planOf(node);
+    expect(warnings.map(({ reason }) => reason)).toEqual(["NoCapacityElsewhere"]);
+    expect(warnings[0]?.explain).toMatch(/ 0 of 2 nodes: /);
+  });
+
   it("says whose volume is on the machine and lost with it, live and from files", async () => {
     const name = nodeOfWeb();
     const claims = "/api/v1/namespaces/default/persistentvolumeclaims";

@@ -12,6 +12,8 @@ import {
   withPolicies,
 } from "./red-cases.ts";
 
+const windowsSpot = { "cloud.google.com/gke-spot": "true", "kubernetes.io/os": "windows" };
+
 export const redFleet: readonly RedCase[] = [
   ["policies", "Warn", "there is no policy", withPolicies()],
   [
@@ -192,6 +194,12 @@ export const redFleet: readonly RedCase[] = [
   ],
   ["queue", "Skip", "refused", { queue: unknown("refused") }],
   ["agents", "Warn", "no agent is installed", { agent: known(undefined) }],
+  [
+    "agents",
+    "Warn",
+    "no agent can run on 1 Windows node: w0",
+    { nodes: known([nodeOf("w0", { labels: windowsSpot })]) },
+  ],
   ["agents", "Fail", "2 Spot nodes without a Ready agent: n0, n1", { ownPods: known([]) }],
   [
     "other-tools",

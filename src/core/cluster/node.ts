@@ -186,6 +186,11 @@ export interface NodeFacts extends NodeIdentity {
 /** `linux` or `windows`, set by the kubelet. */
 export const osLabel = "kubernetes.io/os";
 
+/** A node whose label is missing counts as one of Linux, as most are. */
+export function isOnWindows({ labels }: Pick<NodeFacts, "labels">): boolean {
+  return labels[osLabel] === "windows";
+}
+
 export const zoneLabel = "topology.kubernetes.io/zone";
 
 /** The zone of a node by its label; empty if it has none. */

@@ -1,5 +1,6 @@
 import {
   departingTaint,
+  isOnWindows,
   killerAnnotation,
   type NodeFacts,
   parseProviderId,
@@ -138,6 +139,14 @@ export const clusterChecks: readonly Check[] = [
 const joiningMs = minutes(5);
 
 /** Of all Spot nodes, these have a Ready agent, and the others need none yet. */
+/** The agent's image is one for Linux. */
+function unwatched(windows: readonly string[]): CheckResult {
+  return warn(
+    `no agent can run on ${counted(windows.length, "Windows node")}: ${namesOf(windows)}`,
+    "on EC2 set up the queue (docs/cloud/aws.md), on Compute Engine --gcp-preemption-poll: they find notices of nodes without an agent",
+  );
+}
+
 function coverage(all: number, covered: number): CheckResult {
   if (all === 0) return skip("there is no Spot node");
   const rest = all - covered;
@@ -205,11 +214,15 @@ export const nodeChecks: readonly Check[] = [
               ({ createdAt, ready }) =>
                 ready && (createdAt === undefined || between(createdAt, facts.at) > joiningMs),
             );
-            const bare = old.filter(({ name }) => !covered.has(name)).map(({ name }) => name);
+            const bare = old
+              .filter((node) => !isOnWindows(node) && !covered.has(node.name))
+              .map(({ name }) => name);
             if (bare.length > 0)
               return fail(
                 `${counted(bare.length, "Spot node")} without a Ready agent: ${namesOf(bare)}`,
               );
+            const windows = spot.filter(isOnWindows).map(({ name }) => name);
+            if (windows.length > 0) return unwatched(windows);
             return coverage(spot.length, spot.filter(({ name }) => covered.has(name)).length);
           }),
         );
