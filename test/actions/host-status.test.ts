@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { fieldsOf, parseJson } from "../../src/core/json/json-field.ts";
 import { minutes } from "../../src/core/time/time.ts";
 import { actionRunnerContract, aTask } from "../contract/action-runner.contract.ts";
 import { type Receiver, secret, secretRef, sinkWorld } from "./sink-world.ts";
@@ -14,7 +15,7 @@ function datadog(host = { name: "n1", aliases: ["i-0abc"], is_muted: false }) {
       ...{ apiKey: secretRef, applicationKey: secretRef },
     }),
     state: () => host,
-    reply: ({ method, path, headers }) => {
+    reply: ({ method, path, headers, body }) => {
       if (headers["dd-api-key"] !== secret || headers["dd-application-key"] !== secret) {
         return { status: 403, body: { errors: ["Forbidden"] } };
       }
@@ -22,6 +23,9 @@ function datadog(host = { name: "n1", aliases: ["i-0abc"], is_muted: false }) {
         return { status: 200, body: { host_list: [{ name: "n10", aliases: [] }, host] } };
       }
       if (path === "/api/v1/host/n1/mute") {
+        if (host.is_muted && fieldsOf(parseJson(body)?.value).override !== true) {
+          return { status: 400, body: { errors: ["Host is already muted"] } };
+        }
         host.is_muted = true;
         return { status: 200, body: { action: "Muted" } };
       }

@@ -7,17 +7,22 @@ import { type Receiver, secret, secretRef, sinkWorld } from "./sink-world.ts";
 const signal = new AbortController().signal;
 const message = "n1 leaves\n12:00 cordoned";
 
+const textIn = (body: string): string => String(JSON.parse(body).text ?? "");
+
 function slackBot(error?: string): Receiver<"slack"> {
   let count = 0;
   return {
     sort: "Message",
     how: (url) => ({ kind: "slack", url: `${url}/api`, channel: "C012", message, secretRef }),
-    reply: ({ path, headers }) => {
+    reply: ({ path, headers, body }) => {
       if (path !== "/api/chat.postMessage") return { status: 404, body: "no" };
       if (headers.authorization !== `Bearer ${secret}`) {
         return { status: 200, body: { ok: false, error: "invalid_auth" } };
       }
       if (error !== undefined) return { status: 200, body: { ok: false, error } };
+      const tooLong = textIn(body).length > 40_000 ? "msg_too_long" : undefined;
+      const fault = textIn(body) === "" ? "no_text" : tooLong;
+      if (fault !== undefined) return { status: 200, body: { ok: false, error: fault } };
       count += 1;
       return { status: 200, body: { ok: true, channel: "C012", ts: `1700000000.00000${count}` } };
     },
@@ -28,27 +33,36 @@ const slackWebhook: Receiver<"slack"> = {
   sort: "Message",
   how: () => ({ kind: "slack", message, secretRef }),
   secret: (url) => `${url}/services/T0/B0/${secret}`,
-  reply: ({ path }) =>
-    path === `/services/T0/B0/${secret}`
-      ? { status: 200, body: "ok" }
-      : { status: 404, body: "no" },
+  reply: ({ path, body }) => {
+    if (path !== `/services/T0/B0/${secret}`) return { status: 404, body: "no_service" };
+    return textIn(body) === "" ? { status: 400, body: "no_text" } : { status: 200, body: "ok" };
+  },
 };
 
 const teams: Receiver<"teams"> = {
   sort: "Message",
   how: () => ({ kind: "teams", title: "n1 SpotInterruption", message, secretRef }),
   secret: (url) => `${url}/workflows/${secret}/triggers/manual/paths/invoke?sig=${secret}`,
-  reply: ({ query }) => (query.get("sig") === secret ? { status: 202 } : { status: 401 }),
+  reply: ({ query, body }) => {
+    if (query.get("sig") !== secret) return { status: 401 };
+    return Buffer.byteLength(body) > 28 * 1024 ? { status: 413 } : { status: 202 };
+  },
 };
 
 const telegram: Receiver<"telegram"> = {
   sort: "Message",
   how: (url) => ({ kind: "telegram", url, chatId: "-1001", message, secretRef }),
   secret: () => `123:${secret}`,
-  reply: ({ path }) =>
-    path === `/bot123:${secret}/sendMessage`
-      ? { status: 200, body: { ok: true, result: { message_id: 42 } } }
-      : { status: 404, body: { ok: false, error_code: 404, description: "Not Found" } },
+  reply: ({ path, body }) => {
+    const refusal = (status: number, description: string) => {
+      return { status, body: { ok: false, error_code: status, description } };
+    };
+    if (path !== `/bot123:${secret}/sendMessage`) return refusal(404, "Not Found");
+    const { length } = textIn(body);
+    if (length === 0) return refusal(400, "Bad Request: message text is empty");
+    if (length > 4096) return refusal(400, "Bad Request: message is too long");
+    return { status: 200, body: { ok: true, result: { message_id: 42 } } };
+  },
 };
 
 const cloudEvents: Receiver<"cloudEvents"> = {
