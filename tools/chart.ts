@@ -67,6 +67,7 @@ function ofPart(part: Part, when: string, files: Readonly<Record<string, string>
 const templates: readonly Template[] = [
   ...ofPart("controller", withController, {
     "base/rbac.yaml": "controller-rbac.yaml",
+    "base/users.yaml": "user-roles.yaml",
     "base/admission.yaml": "controller-admission.yaml",
     "base/placeholder-priority.yaml": "placeholder-priority.yaml",
   }),
@@ -216,7 +217,11 @@ function withNames(kind: string, text: string): string {
 function labelled(part: Part, text: string): string {
   const labels = `  labels:\n    {{- include "lastcall.labels" (dict "root" $ "component" "${part}") | nindent 4 }}\n`;
   const bare = text.replace(/^ {2}labels: \{.*\}\n/m, "");
-  return bare.replace(/^metadata:\n( {2}name: .*\n)/m, `metadata:\n$1${labels}`);
+  // Labels with a meaning of their own, such as those of an aggregated role, stay.
+  const kept = /^ {2}labels:\n((?: {4}.*\n)+)/m.exec(bare);
+  const plain = kept === null ? bare : bare.replace(kept[0], "");
+  const all = `${labels}${kept?.[1] ?? ""}`;
+  return plain.replace(/^metadata:\n( {2}name: .*\n)/m, `metadata:\n$1${all}`);
 }
 
 const roles = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];

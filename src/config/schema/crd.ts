@@ -173,6 +173,9 @@ export function crdOf(resource: ResourceDefinition): JsonSchema {
           storage: true,
           subresources: { status: {} },
           additionalPrinterColumns: resource.columns,
+          ...(resource.selectable.length > 0 && {
+            selectableFields: resource.selectable.map((jsonPath) => ({ jsonPath })),
+          }),
           schema: { openAPIV3Schema: rootOf(resource) },
         },
       ],

@@ -102,6 +102,8 @@ export interface ResourceDefinition {
   readonly spec: ObjectField;
   readonly status: ObjectField;
   readonly columns: readonly PrinterColumn[];
+  /** For `kubectl get --field-selector`, which Kubernetes supports from 1.31 on. */
+  readonly selectable: readonly string[];
 }
 
 /**
@@ -142,6 +144,7 @@ export const policyDefinition: ResourceDefinition = {
     column("Feasible", "string", '.status.conditions[?(@.type=="Feasible")].status', "In time."),
     age,
   ],
+  selectable: [],
 };
 
 const departureDefinition: ResourceDefinition = {
@@ -164,6 +167,13 @@ const departureDefinition: ResourceDefinition = {
     wide(column("Policy", "string", ".spec.policy", "The policy that applies.")),
     wide(column("Reason", "string", ".status.reason", "The reason for its phase.")),
     wide(column("Message", "string", ".status.message", "The reason in one sentence.")),
+  ],
+  selectable: [
+    ".spec.node.name",
+    ".spec.cause",
+    ".spec.policy",
+    ".status.phase",
+    ".status.outcome",
   ],
 };
 
