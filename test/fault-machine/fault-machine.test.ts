@@ -5,7 +5,7 @@ import { runWorld } from "./run-world.ts";
 import { describeViolation } from "./story.ts";
 
 /** More of them: `npm run sim:soak`. */
-const seeds = Array.from({ length: 16 }, (_, index) => index + 1);
+const seeds = Array.from({ length: 12 }, (_, index) => index + 1);
 
 describe("a world of faults", () => {
   const open = openCheckers();

@@ -7,12 +7,12 @@ import {
   drained,
   undoActions,
 } from "./after-drain.ts";
+import { heldAtTheAct } from "./asked-at-the-act.ts";
 import { freeCapacity, reserveCapacity } from "./capacity-reservation.ts";
 import { drain } from "./drain.ts";
 import {
   checkRelease,
   cordon,
-  heldAtTheAct,
   identifyNode,
   isOnlyCordoned,
   isToCordonAtOnce,

@@ -137,7 +137,7 @@ export const startsKeepPace: Checker = {
       if (last === undefined || last.name === name) return undefined;
       const fitMs = Math.min(wantedMs, last.bestMs);
       const machine = view.machines.get(name);
-      // A node without an open window leaves at its deadline, which nobody can move (docs/planning.md).
+      // A node without an open window leaves at its deadline, which nobody can move.
       const deadline = machine && deadlineOf(policy, machine.bornAt);
       const isFixed = deadline !== undefined && Math.abs(sentAt - deadline) <= 60_000;
       if (isFixed && !isOpen(policy, sentAt)) return undefined;
