@@ -267,6 +267,30 @@ describe("lastcall doctor", () => {
     });
   });
 
+  it("names the claims whose volumes are on a Spot node's disk, and no others", async () => {
+    const key = "kubernetes.io/hostname";
+    world.patchNode("n0", { metadata: { labels: { [key]: "n0" } } });
+    const volume = (name: string, host: string, spec: object) =>
+      world.create("/api/v1/persistentvolumes", {
+        metadata: { name },
+        spec: {
+          ...{ claimRef: { namespace: "shop", name: `data-${name}` }, ...spec },
+          nodeAffinity: {
+            required: {
+              nodeSelectorTerms: [{ matchExpressions: [{ key, operator: "In", values: [host] }] }],
+            },
+          },
+        },
+      });
+    volume("es-0", "n0", { local: { path: "/mnt/disks/ssd0" } });
+    volume("es-1", "elsewhere", { hostPath: { path: "/opt/es-1" } });
+    const { of } = await checks();
+    expect(of.get("local-volumes")).toMatchObject({
+      status: "Warn",
+      message: "1 volume will be destroyed with the machine: shop/data-es-0 on n0",
+    });
+  });
+
   it("fits its table into 80 columns, without colours if they are off", async () => {
     const { stdout } = await doctor();
     const lines = stdout.split("\n");
