@@ -57,7 +57,11 @@ export interface Metrics {
 }
 
 export type EventTarget =
-  | { readonly kind: "Node" | "DeparturePolicy"; readonly name: string; readonly uid: string }
+  | {
+      readonly kind: "Node" | "Departure" | "DeparturePolicy";
+      readonly name: string;
+      readonly uid: string;
+    }
   | ({ readonly kind: "Pod" } & PodIdentity)
   | ({ readonly kind: "PodDisruptionBudget" } & PodIdentity);
 
@@ -68,8 +72,9 @@ interface EventKind {
 }
 
 const aboutNode = ["Node"] as const;
-const aboutPod = ["Node", "Pod"] as const;
-const aboutBudget = ["Node", "Pod", "PodDisruptionBudget"] as const;
+const aboutDeparture = ["Node", "Departure"] as const;
+const aboutPod = ["Node", "Departure", "Pod"] as const;
+const aboutBudget = ["Node", "Departure", "Pod", "PodDisruptionBudget"] as const;
 
 const aboutPolicy = ["DeparturePolicy"] as const;
 
@@ -91,11 +96,11 @@ export const clusterEvents = {
       "Machines were not replaced for as long as they are expected back: the fleet counts as smaller.",
   },
   DepartureScheduled: {
-    ...{ type: "Normal", about: aboutNode },
+    ...{ type: "Normal", about: aboutDeparture },
     tells: "The node has a departure time, and why this one.",
   },
   DeadlineBeatsWindow: {
-    ...{ type: "Warning", about: aboutNode },
+    ...{ type: "Warning", about: aboutDeparture },
     tells: "It leaves at its deadline, because no earlier time is allowed.",
   },
   ReleaseImpossible: {
@@ -116,9 +121,9 @@ export const clusterEvents = {
     tells:
       "It was requested to leave at a time past its deadline, and leaves as planned before that.",
   },
-  DepartureStarted: { type: "Normal", about: aboutNode, tells: "The departure has started." },
+  DepartureStarted: { type: "Normal", about: aboutDeparture, tells: "The departure has started." },
   DepartureEnded: {
-    ...{ type: "Normal or Warning", about: aboutNode },
+    ...{ type: "Normal or Warning", about: aboutDeparture },
     tells: "The departure has ended, and how; a Warning if that was not as planned.",
   },
   NoticeReceived: {
@@ -127,7 +132,7 @@ export const clusterEvents = {
       "The cloud has given notice, and the policy's reaction is `Notify`, or it is in dry run: the node keeps running.",
   },
   ActionFailed: {
-    ...{ type: "Warning", about: aboutNode },
+    ...{ type: "Warning", about: aboutDeparture },
     tells: "An action of the policy failed at the departure of the node, and why.",
   },
   BudgetImpossible: {
@@ -139,7 +144,7 @@ export const clusterEvents = {
     tells: "Before the cordon: the pod fits on no other node now.",
   },
   ReplacementTimeout: {
-    ...{ type: "Warning", about: aboutNode },
+    ...{ type: "Warning", about: aboutDeparture },
     tells: "The capacity to reserve before the drain was not available in time.",
   },
   DrainBlocked: {
@@ -156,15 +161,15 @@ export const clusterEvents = {
       "The pod was deleted instead of evicted, what the API server had answered last, and why.",
   },
   PodKilled: {
-    ...{ type: "Warning", about: aboutNode },
+    ...{ type: "Warning", about: aboutDeparture },
     tells: "A pod had not terminated at the end of its grace period.",
   },
   PodLeftBehind: {
-    ...{ type: "Warning", about: aboutNode },
+    ...{ type: "Warning", about: aboutDeparture },
     tells: "A pod was still on the node when the drain ended.",
   },
   VolumesAttached: {
-    ...{ type: "Warning", about: aboutNode },
+    ...{ type: "Warning", about: aboutDeparture },
     tells: "The time ran out before the node's volumes were detached.",
   },
 } as const satisfies Readonly<Record<string, EventKind>>;

@@ -11,6 +11,7 @@ import { isOvertaken } from "../core/notice/interruption.ts";
 import { isUndoing, type NoticeUpdate, noticeUpdate, updateFrom } from "../core/notice/notice.ts";
 import type { Instant } from "../core/time/time.ts";
 import { assert, LastcallError } from "../errors.ts";
+import { departing } from "./departure/departure-telemetry.ts";
 
 export interface ExecutorOptions {
   readonly ports: ClusterPorts;
@@ -62,12 +63,12 @@ export class DepartureWriter {
       node: departure.node.name,
       message: departure.message,
     });
-    this.emit({
-      type: departure.reason === "DeadlineBeatsWindow" ? "Warning" : "Normal",
-      reason: departure.reason === "DeadlineBeatsWindow" ? departure.reason : "DepartureScheduled",
-      message: departure.message,
-      about: { kind: "Node", name: departure.node.name, uid: departure.node.uid },
-    });
+    const { message } = departure;
+    const isLate = departure.reason === "DeadlineBeatsWindow";
+    const reason = isLate ? "DeadlineBeatsWindow" : "DepartureScheduled";
+    for (const about of departing(result.departure)) {
+      this.emit({ type: isLate ? "Warning" : "Normal", reason, message, about });
+    }
   }
 
   async move(departure: Departure, to: DepartureMove): Promise<void> {

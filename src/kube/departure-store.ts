@@ -253,12 +253,13 @@ const maxMessage = 1000;
 
 /**
  * The maximum number of pending writes. Further Events are dropped: they are the least important.
- * A burst of 300 notices causes two per node.
+ * A burst of 300 notices causes four per node.
  */
-const maxUnderWay = 1000;
+const maxUnderWay = 2000;
 
 const apiVersions: Readonly<Record<EventTarget["kind"], string>> = {
   ...{ Node: "v1", Pod: "v1", PodDisruptionBudget: "policy/v1" },
+  Departure: policyApiVersion,
   DeparturePolicy: policyApiVersion,
 };
 

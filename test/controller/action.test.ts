@@ -162,7 +162,10 @@ describe("the actions of a notice", () => {
     ]);
     expect(stage.records[0]?.detail).toContain("does not support teams");
     const said = stage.world.events.filter(({ reason }) => reason === "ActionFailed");
-    expect(said).toMatchObject([{ type: "Warning", about: { kind: "Node", name: "n1" } }]);
+    expect(said).toMatchObject([
+      { type: "Warning", about: { kind: "Node", name: "n1" } },
+      { type: "Warning", about: { kind: "Departure" } },
+    ]);
     expect(said[0]?.message).toContain("Action new (teams) failed: ");
     expect(stage.world.podsOn("n1")).toEqual([]);
   });

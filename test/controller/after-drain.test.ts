@@ -284,6 +284,7 @@ describe("the status of a departure", () => {
         about: { kind: "Node", name: "n0" },
         message: `default/${name?.metadata?.name} was killed at the end of its grace period (audit rule exec-sigterm-lost, docs/audit/exec-sigterm-lost.md)`,
       },
+      { about: { kind: "Departure" } },
     ]);
   });
 
@@ -353,7 +354,9 @@ describe("the status of a departure", () => {
       },
     });
     const forced = world.events.filter(({ reason }) => reason === "PodForced");
-    expect(forced.map(({ about }) => about.kind)).toEqual(["Node", "Pod", "PodDisruptionBudget"]);
+    expect(forced.map(({ about }) => about.kind)).toEqual([
+      ...["Node", "Departure", "Pod", "PodDisruptionBudget"],
+    ]);
     expect(forced[0]?.message).toContain(
       `default/${name} was deleted instead of evicted (The disruption budget`,
     );

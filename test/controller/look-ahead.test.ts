@@ -36,10 +36,8 @@ describe("a planned departure", () => {
     depart(world, "n0");
     await told(world, hasEnded(world, "n0"));
     expect(saidBefore?.filter((said) => said.startsWith("NoCapacity"))).toEqual([
-      "NoCapacityElsewhere Node",
-      "NoCapacityElsewhere Pod",
-      "NoCapacityElsewhere Node",
-      "NoCapacityElsewhere Pod",
+      ...["NoCapacityElsewhere Node", "NoCapacityElsewhere Departure", "NoCapacityElsewhere Pod"],
+      ...["NoCapacityElsewhere Node", "NoCapacityElsewhere Departure", "NoCapacityElsewhere Pod"],
     ]);
     const entry = ledgerOf(world, "n0").timeline?.find(
       ({ step }) => step === "NoCapacityElsewhere",
@@ -283,7 +281,7 @@ describe("a planned departure with a pod that its budget never releases", () => 
     };
     depart(world, node);
     await told(world, hasEnded(world, node));
-    const about = ["Node", "Pod", "PodDisruptionBudget"];
+    const about = ["Node", "Departure", "Pod", "PodDisruptionBudget"];
     expect(saidBefore).toEqual(
       expect.arrayContaining(about.map((one) => `BudgetImpossible ${one}`)),
     );

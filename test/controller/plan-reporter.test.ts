@@ -15,7 +15,9 @@ it("A deadline outside the windows is reported by a reason, a warning Event and 
   expect(world.gauges.get("lastcall_plan_departures")).toEqual([
     { labels: { policy: "spot", reason: "DeadlineBeatsWindow" }, value: 2 },
   ]);
-  const loud = world.events.filter(({ reason }) => reason === "DeadlineBeatsWindow");
+  const loud = world.events.filter(
+    ({ reason, about }) => reason === "DeadlineBeatsWindow" && about.kind === "Node",
+  );
   expect(loud.map(({ type, about }) => [type, about.name]).toSorted()).toEqual([
     ["Warning", "n0"],
     ["Warning", "n1"],

@@ -97,8 +97,15 @@ describe("a fleet under a policy", () => {
     const world = fleet();
     const uid = world.get(`${nodes}/n0`)?.metadata?.uid;
     await rotated(world);
-    const said = world.events.filter((event) => event.about.uid === uid).map((one) => one.reason);
-    expect(said).toEqual(["DepartureScheduled", "DepartureStarted", "DepartureEnded"]);
+    const departure = world.events.find(
+      ({ about }) => about.kind === "Departure" && about.name.startsWith("n0-"),
+    );
+    // The Departure tells the same story as the node, and outlasts it.
+    for (const about of [uid, departure?.about.uid]) {
+      const said = world.events.filter((event) => event.about.uid === about);
+      const reasons = said.map(({ reason }) => reason);
+      expect(reasons).toEqual(["DepartureScheduled", "DepartureStarted", "DepartureEnded"]);
+    }
   });
 });
 

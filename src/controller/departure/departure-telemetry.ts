@@ -246,7 +246,9 @@ export class DepartureTelemetry {
 
   #say(departure: Departure, reason: EventReason, type: "Normal" | "Warning"): void {
     const message = departure.status.message ?? "";
-    this.#telemetry.events.emit({ type, reason, message, about: nodeOf(departure) });
+    for (const about of departing(departure)) {
+      this.#telemetry.events.emit({ type, reason, message, about });
+    }
   }
 
   #sayOnce(
@@ -256,7 +258,7 @@ export class DepartureTelemetry {
   ): void {
     if (this.#emitted.has(key)) return;
     this.#emitted.add(key);
-    for (const about of [nodeOf(departure), ...what.about]) {
+    for (const about of [...departing(departure), ...what.about]) {
       this.#telemetry.events.emit({
         type: "Warning",
         reason: what.reason,
@@ -271,6 +273,10 @@ function aboutBudget(budget: PodIdentity): EventTarget {
   return { kind: "PodDisruptionBudget", ...budget };
 }
 
-function nodeOf(departure: Departure): EventTarget {
-  return { kind: "Node", name: departure.node.name, uid: departure.node.uid };
+/** The node, and the Departure, which `kubectl describe` shows after the node is gone. */
+export function departing({ name, uid, node }: Departure): readonly EventTarget[] {
+  return [
+    { kind: "Node", name: node.name, uid: node.uid },
+    { kind: "Departure", name, uid },
+  ];
 }
