@@ -1,6 +1,6 @@
 import { explainWaves } from "../limits/budget.ts";
 import type { ReleaseStanding } from "../policy/release-answer.ts";
-import { formatDuration, formatInstant, type Instant, seconds } from "../time/time.ts";
+import { formatInstant, formatRounded, type Instant, seconds } from "../time/time.ts";
 import type { Forecast, NeededAmount, PolicyPlan } from "./fleet-plan.ts";
 
 /**
@@ -19,7 +19,7 @@ export function explainForecast({
   if (held > 0 && !forecast.feasible) parts.unshift(heldText(held));
   const { reachedMs, wantedMs } = spacing;
   if (reachedMs !== null && wantedMs !== null && reachedMs < wantedMs) {
-    const gaps = `${formatDuration(reachedMs)} instead of ${formatDuration(wantedMs)}`;
+    const gaps = `${formatRounded(reachedMs)} instead of ${formatRounded(wantedMs)}`;
     parts.push(`departures are at least ${gaps} apart, because there is no time for more`);
   }
   const { freezeUntil } = policy.gates;
@@ -113,7 +113,7 @@ function lateParts(forecast: Forecast): string[] {
   const parts: string[] = [];
   if (shut > 0) parts.push(`${count(shut, "node")} without an open window before the deadline`);
   if (widenBySeconds > 0) {
-    const by = formatDuration(seconds(widenBySeconds));
+    const by = formatRounded(seconds(widenBySeconds));
     parts.push(`every Allow window would have to end ${by} later`);
   }
   if (helpless > 0) parts.push(`longer windows would not help ${helpless} of them`);

@@ -377,8 +377,8 @@ function resting(node: NodeFacts, former: readonly Departure[], at: Instant): Re
   return { reason: "MachineStayed", detail: formatInstant(until) };
 }
 
-function unreadable(node: NodeFacts, mark: string): string {
-  return `${mark}, whose value ${JSON.stringify(node.annotations[mark])} cannot be read`;
+function unreadable({ annotations }: NodeFacts, mark: string): string {
+  return `${mark}, whose value ${JSON.stringify(annotations[mark])} cannot be read (expected "true", 4h or 2026-12-01T00:00:00Z)`;
 }
 
 /**

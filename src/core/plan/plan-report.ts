@@ -1,7 +1,7 @@
 import type { WaveStanding } from "../limits/budget.ts";
 import type { ReleaseStanding } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
-import { between, formatDuration, formatInstant, type Instant, type Millis } from "../time/time.ts";
+import { between, formatInstant, formatRounded, type Instant, type Millis } from "../time/time.ts";
 import { explainForecast, explainRelease } from "./explain-forecast.ts";
 import type {
   FleetPlan,
@@ -57,7 +57,7 @@ function explainDeparture(reason: Reason, facts: PlanFacts): string {
 function explainChange({ departAt, movedFrom, heldBackTo }: PlanFacts): string {
   const moved = movedFrom === undefined ? "" : `; moved from ${text(movedFrom)}`;
   if (departAt === undefined || heldBackTo === undefined) return moved;
-  const wait = formatDuration(between(departAt, heldBackTo));
+  const wait = formatRounded(between(departAt, heldBackTo));
   return `${moved}; it will be held back by about ${wait}`;
 }
 

@@ -188,6 +188,12 @@ export function formatDuration(span: Millis): string {
   return sign + text;
 }
 
+/** For people: to the second, unless it is shorter than one. */
+export function formatRounded(span: Millis): string {
+  const whole = Math.round(span / 1000) * 1000;
+  return formatDuration(whole === 0 ? span : (whole as Millis));
+}
+
 declare const wallBrand: unique symbol;
 
 /**

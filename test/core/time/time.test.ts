@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   formatDuration,
   formatInstant,
+  formatRounded,
   instant,
   millis,
   parseDuration,
@@ -67,4 +68,16 @@ describe("a duration", () => {
   ])("of %i ms is formatted as %s", (spanMs, text) => {
     expect(formatDuration(millis(spanMs))).toBe(text);
   });
+});
+
+it.each([
+  [1782, "2s"],
+  [999_600, "16m40s"],
+  [959_350, "15m59s"],
+  [250, "250ms"],
+  [0, "0s"],
+  [-1782, "-2s"],
+  [3_600_000, "1h"],
+])("a span of %d ms is %s for people", (ms, text) => {
+  expect(formatRounded(millis(ms))).toBe(text);
 });
