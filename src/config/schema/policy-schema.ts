@@ -62,23 +62,23 @@ const lifetimeRules: readonly SchemaRule[] = [
     found: ({ min, max }) => `${max} under a min of ${min}`,
   }),
   ruleOn<WrittenLifetime>({
-    cel: celOfLifetime("duration(self.reserve) <= duration(self.max)"),
+    cel: celOfLifetime("duration(self.reserve) < duration(self.max)"),
     at: "reserve",
-    wanted: "at most lifetime.max",
-    holds: ({ max, reserve }) => max === undefined || spanOf(reserve) <= spanOf(max),
-    found: ({ max, reserve }) => `${reserve} over a max of ${max}`,
+    wanted: "less than lifetime.max",
+    holds: ({ max, reserve }) => max === undefined || spanOf(reserve) < spanOf(max),
+    found: ({ max, reserve }) => `${reserve} with a max of ${max}`,
   }),
   // Holds if one of the two rules above fails, so that a mistake is reported once.
   ruleOn<WrittenLifetime>({
     cel: celOfLifetime(
-      "duration(self.max) < duration(self.min) || duration(self.reserve) > duration(self.max) || duration(self.min) <= duration(self.max) - duration(self.reserve)",
+      "duration(self.max) < duration(self.min) || duration(self.reserve) >= duration(self.max) || duration(self.min) <= duration(self.max) - duration(self.reserve)",
     ),
     at: "min",
     wanted: "at most lifetime.max less lifetime.reserve",
     holds: ({ min, max, reserve }) =>
       max === undefined ||
       spanOf(max) < spanOf(min) ||
-      spanOf(reserve) > spanOf(max) ||
+      spanOf(reserve) >= spanOf(max) ||
       spanOf(min) <= spanOf(max) - spanOf(reserve),
     found: ({ min, max, reserve }) => `${min} with a max of ${max} and a reserve of ${reserve}`,
   }),
