@@ -4,6 +4,7 @@ import {
   type Decision,
   isForgettable,
   type NewDeparture,
+  newestStarts,
   type Snapshot,
   type Verdict,
 } from "./departure/decision.ts";
@@ -72,21 +73,34 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     wakeAt: undefined,
     asks: [],
   };
-  // Of several departures of a node, the one with a pressing notice starts.
-  const inTurn = (departure: Departure): number => {
-    if (isPressing(departure, now)) return -1;
-    const { isLate, reason } = pass.planned.get(departure.node.uid)?.entry ?? {};
-    return isLate === true || reason === "Overdue" ? 1 : 0;
-  };
-  const dueFirst = snapshot.departures.toSorted(
-    (a, b) =>
-      inTurn(a) - inTurn(b) || (a.departAt ?? 0) - (b.departAt ?? 0) || (a.name < b.name ? -1 : 1),
-  );
   const decisions = [
-    ...dueFirst.flatMap((departure) => aboutDeparture(departure, pass)),
+    ...inTurn(snapshot, pass).flatMap((departure) => aboutDeparture(departure, pass)),
     ...snapshot.nodes.flatMap((node) => aboutNode(node, pass)),
   ];
   return { decisions, plan, asks: pass.asks, askAgainAt: nextLook(decisions, pass) };
+}
+
+/**
+ * The departures in the order in which they are decided on. Of several of a node, the one with a
+ * pressing notice starts. Policies that share a budget take turns, and in each of them the punctual
+ * departures go first.
+ */
+function inTurn({ departures }: Snapshot, { planned, now }: Pass): readonly Departure[] {
+  const lastStarts = newestStarts(departures, now);
+  const startOf = ({ policy = "" }: Departure): number => lastStarts.get(policy)?.at ?? 0;
+  const lateness = ({ node }: Departure): number => {
+    const { isLate, reason } = planned.get(node.uid)?.entry ?? {};
+    return isLate === true || reason === "Overdue" ? 1 : 0;
+  };
+  const pressing = (departure: Departure): number => (isPressing(departure, now) ? 0 : 1);
+  return departures.toSorted(
+    (a, b) =>
+      pressing(a) - pressing(b) ||
+      startOf(a) - startOf(b) ||
+      lateness(a) - lateness(b) ||
+      (a.departAt ?? 0) - (b.departAt ?? 0) ||
+      (a.name < b.name ? -1 : 1),
+  );
 }
 
 function indexOf(plan: FleetPlan): Pick<Pass, "planned" | "left" | "waves" | "health"> {

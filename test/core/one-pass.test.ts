@@ -94,6 +94,42 @@ describe("two departures that are due in one pass", () => {
   });
 });
 
+describe("policies that share a budget of the cluster", () => {
+  const budgets = [oneOfAll];
+  const [punctual, overdue] = [
+    nodeOf("a", "n1"),
+    nodeOf("b", "n2", { createdAt: at("2026-11-01T00:00:00Z") }),
+  ];
+
+  /** The departure of a policy that started so long ago, and has ended. */
+  function former(policy: string, minutesAgo: number): Departure {
+    const startedAt = plus(now, minutes(-minutesAgo));
+    const node = nodeOf(policy, `${policy}-former`);
+    const status = {
+      phase: "Ended",
+      outcome: "RolledBack",
+      startedAt,
+      endedAt: startedAt,
+    } as const;
+    return aDeparture(node, { policy, departAt: startedAt, status });
+  }
+
+  it.each([
+    ["the one with overdue nodes has waited longer", 20, 60, ["n2 Begin Spaced"]],
+    ["it has started the last one", 60, 20, ["n1 Begin Spaced"]],
+  ])("take turns, so that overdue nodes do not starve behind punctual ones: %s", (...row) => {
+    const [, agoOfA, agoOfB, begun] = row;
+    const since = plus(now, hours(-5));
+    const late = due("b", overdue, { departAt: since, createdAt: since });
+    const world = {
+      policies: [policyOf("a", { budgets }), policyOf("b", { budgets })],
+      nodes: [punctual, overdue],
+      departures: [due("a", punctual), late, former("a", agoOfA), former("b", agoOfB)],
+    };
+    expect(inShort(world).filter((line) => line.includes("Begin"))).toEqual(begun);
+  });
+});
+
 describe("the departures that start in one pass", () => {
   it("fit into every cluster budget that applies to them, whatever the policies", () => {
     let held = 0;
