@@ -20,6 +20,7 @@ import {
   isWaitingRequest,
   mayBeIgnored,
 } from "./departure/departure.ts";
+import { isKnownPhase } from "./departure/ledger.ts";
 import { budgetVerdict, readBudgets, withStart } from "./limits/budget.ts";
 import { asksOutside } from "./limits/gate.ts";
 import {
@@ -146,6 +147,11 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
  */
 function underWay(departure: Departure, pass: Pass): Decision[] {
   const node = pass.nodes.get(departure.node.name);
+  const { phase } = departure.status;
+  if (!isKnownPhase(phase)) {
+    const detail = `a newer version of Lastcall, whose phase ${phase} is unknown to this one`;
+    return node ? [{ kind: "Leave", node, ...because("LeftToOthers", departure, { detail }) }] : [];
+  }
   const unread = pass.bad.get(departure.policy ?? "");
   if (unread === undefined || node === undefined || isNoticed(departure)) {
     const reason = departure.status.reason ?? "Started";

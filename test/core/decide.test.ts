@@ -1,9 +1,32 @@
 import { describe, expect, it } from "vitest";
 import { decide } from "../../src/core/decide.ts";
 import type { Snapshot } from "../../src/core/departure/decision.ts";
+import type { DepartureStatus as Status } from "../../src/core/departure/departure.ts";
 import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { decided, departure, inShort, node, now, spot, world } from "./decide-scene.ts";
 import { daily } from "./fleet-builder.ts";
+
+describe("a departure in a phase of a newer version", () => {
+  const status = { phase: "Waiting", startedAt: now, timeline: [] } as unknown as Status;
+
+  it.each([
+    ["its node is there", [node()]],
+    ["its node is gone", []],
+    ["its node is being deleted", [node({ deletionAt: now })]],
+    ["another machine has its node", [node({ bootID: "b2" })]],
+  ])("is left alone, and keeps no other node from leaving: %s", (_, nodes) => {
+    const other = node({ name: "n2", uid: "other", createdAt: plus(now, hours(-24)) });
+    for (const more of [{}, { noticedAt: now }, { deletionAt: now }, { withdrawnAt: now }]) {
+      const snapshot = world({
+        nodes: [...nodes, other],
+        departures: [departure({ status, ...more })],
+      });
+      const found = inShort(snapshot).filter((one) => !one.startsWith("Schedule"));
+      expect(found).toEqual(nodes.length === 0 ? [] : ["Leave: LeftToOthers"]);
+      expect(decided(snapshot).filter(({ kind }) => kind === "Schedule")).toHaveLength(1);
+    }
+  });
+});
 
 describe("a node without a departure", () => {
   it("is scheduled with the name that the contract fixes", () => {
@@ -45,6 +68,12 @@ describe("a node without a departure", () => {
   it("that still has Lastcall's mark is cleared as an orphan", () => {
     const marked = node({ annotations: { "lastcall.dev/departure": "n1-01234567" } });
     expect(inShort(world({ nodes: [marked] }))).toEqual(["ClearOrphan: OrphanedCordon"]);
+  });
+
+  it("is left cordoned if it is being deleted, which a finalizer may delay for long", () => {
+    const annotations = { "lastcall.dev/departure": "n1-01234567" };
+    const dying = node({ annotations, unschedulable: true, deletionAt: plus(now, hours(-1)) });
+    expect(inShort(world({ nodes: [dying] }))).toEqual(["Leave: NodeTerminating"]);
   });
 
   it("is scheduled under the next name after a rollback, at least ten minutes later", () => {

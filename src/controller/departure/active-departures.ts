@@ -1,6 +1,7 @@
 import type { Fleet, FleetChange } from "../../contracts/cluster.ts";
 import { backoffMs } from "../../core/chance/chance.ts";
 import { type Departure, isNoticed } from "../../core/departure/departure.ts";
+import { isKnownPhase } from "../../core/departure/ledger.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
@@ -43,6 +44,7 @@ export class ActiveDepartures {
   /** Starts or resumes a departure. Does nothing if it is running already. */
   open(departure: Departure, how: { policy: Policy; signal: AbortSignal; first?: First }): void {
     if (this.has(departure) || this.#isResting(departure)) return;
+    if (!isKnownPhase(departure.status.phase)) return;
     const node = this.#fleet.node(departure.node.name);
     const newRun = new DepartureRun({ departure, policy: how.policy, node }, this.#options);
     this.#runs.set(departure.uid, newRun);

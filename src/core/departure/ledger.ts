@@ -105,7 +105,15 @@ const table: Readonly<Record<Phase, Readonly<Partial<Record<PhaseEvent, Phase>>>
 
 /** The phase that `event` leads to from `phase`; undefined if it changes nothing. */
 export function phaseAfter(phase: Phase, event: PhaseEvent): Phase | undefined {
-  return table[phase][event];
+  return isKnownPhase(phase) ? table[phase][event] : undefined;
+}
+
+/**
+ * Whether this version knows the phase. A newer one may have written another before a rollback: its
+ * departure is left as it is, and counts as under way.
+ */
+export function isKnownPhase(phase: string): phase is Phase {
+  return Object.hasOwn(table, phase);
 }
 
 /** How many entries of a timeline are kept. */

@@ -120,13 +120,16 @@ export function mayShowMark({ name, status }: Departure, node: NodeFacts): boole
   return isLeaving && node.annotations[departureAnnotation] === name;
 }
 
-/** The departure named by leftover marks: it has ended, and no other one owns the node. */
+/**
+ * The departure named by leftover marks: it has ended, and no other one owns the node. A Node that
+ * is being deleted keeps them: its machine has been released, and a finalizer may hold it for long.
+ */
 export function orphanOn(
-  { annotations }: NodeFacts,
+  { annotations, deletionAt }: NodeFacts,
   live: readonly Departure[],
 ): string | undefined {
   const named = annotations[departureAnnotation];
-  if (named === undefined) return undefined;
+  if (named === undefined || deletionAt !== undefined) return undefined;
   const isKept = live.some((one) => one.name === named || isUnderWay(one) || isNoticed(one));
   return isKept ? undefined : named;
 }
