@@ -107,7 +107,7 @@ async function release(
   if (providerID !== undefined) {
     const { machine } = statusWriter.newest(departure).status;
     const asked = { providerID, mode: details.mode };
-    const found = machine?.id ?? idOf(await executor.describe(asked, signal), context);
+    const found = machine?.id ?? (await describedId(asked, context, signal));
     if (found !== undefined) {
       const written = await statusWriter.write(departure, ({ status }) =>
         status.machine === undefined
@@ -121,6 +121,43 @@ async function release(
   }
   await executor.removeNode(departure);
   return { event: "Released", reason: "Released" };
+}
+
+/** Looks up the machine's id; undefined if the machine is gone. */
+async function describedId(
+  asked: Parameters<StepContext["executor"]["describe"]>[0],
+  context: StepContext,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const state = await context.executor.describe(asked, signal);
+  if (state.kind === "Absent" && (await isStillReporting(context, signal))) {
+    throw new LastcallError(
+      "CLOUD_REFUSED",
+      `Cannot release ${asked.providerID}: its cloud finds no such machine, but its kubelet still reports; expected credentials for the account, project and region in which it runs`,
+    );
+  }
+  return idOf(state, context);
+}
+
+/** The node of a machine that is off is Ready for at most this long. */
+const silentAfterMs = seconds(70);
+const silentAgainMs = seconds(10);
+
+/**
+ * Whether a node stays Ready for so long that its machine must be running: a cloud that is asked in
+ * the wrong account or region finds no machine either.
+ */
+async function isStillReporting(
+  { clock, readNode, departure }: StepContext,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const untilMs = clock.monotonic() + silentAfterMs;
+  for (;;) {
+    const node = await readNode(departure().node.name);
+    if (!stillRuns(departure(), node)) return false;
+    if (clock.monotonic() >= untilMs) return true;
+    await clock.sleep(silentAgainMs, signal);
+  }
 }
 
 /**
