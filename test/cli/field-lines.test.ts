@@ -102,7 +102,7 @@ describe("a bad field of a kubelet's configuration is reported with its own line
   it.each([
     { field: "shutdownGracePeriod: 30", says: "k.yaml:3: shutdownGracePeriod is 30" },
     {
-      field: "featureGates:\n  GracefulNodeShutdown: off\n",
+      field: 'featureGates:\n  GracefulNodeShutdown: "off"\n',
       says: 'k.yaml:4: featureGates.GracefulNodeShutdown is the text "off", expected true or false',
     },
     {
