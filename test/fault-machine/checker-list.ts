@@ -1,5 +1,6 @@
 import type { Checker } from "./checker.ts";
 import {
+  dyingStaysCordoned,
   endedWithEvidence,
   evictedFromCordoned,
   markHasDeparture,
@@ -31,6 +32,7 @@ export const checkers: readonly Checker[] = [
   evictedFromCordoned,
   releasedWhenEmpty,
   releasedRightMachine,
+  dyingStaysCordoned,
   oneActor,
   endedWithEvidence,
   notDrainedInVain,

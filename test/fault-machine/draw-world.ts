@@ -24,6 +24,7 @@ export function drawWorld(seed: number, kinds: readonly string[] = Object.keys(f
     policy: drawPolicy(draw, count),
     workloads: drawWorkloads(draw, count),
     replicas: draw.pick(1, 1, 2),
+    latencyMs: draw.pick(0, 0, 20, 400),
     machines: {
       bootSeconds: draw.pick(20, 50, 120),
       recreateSeconds: draw.pick(5, 10, 60),

@@ -27,3 +27,8 @@ export function withRule<R>(rules: Set<R>, rule: R): () => void {
   rules.add(rule);
   return () => rules.delete(rule);
 }
+
+/** A node by its number; in half of the cases the one whose departure makes the fault begin. */
+export function drawNode({ draw, nodes }: { draw: Draw; nodes: number }): number {
+  return draw.chance(0.5) ? -1 : draw.between(0, nodes - 1);
+}

@@ -6,8 +6,10 @@ import type {
   KubeWatchEvent,
   KubeWatchRequest,
 } from "../../src/contracts/kube-api.ts";
-import { seconds } from "../../src/core/time/time.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
+import { millis, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
+import { hashOf } from "../../src/sim/cloud/model-machine.ts";
 import type { ProcessClock } from "./process-clock.ts";
 import type { Surroundings } from "./surroundings.ts";
 
@@ -19,18 +21,20 @@ interface ProcessApiOptions {
   readonly process: string;
   readonly clock: ProcessClock;
   /** Called before and after each write; a fault may kill the process there. */
-  readonly onWrite: (when: "Before" | "After") => void;
+  readonly onWrite: (when: "Before" | "After", path: string) => void;
   readonly onBusyLoop: () => void;
 }
 
 /** The API server as one process reaches it, through whatever the faults make of the network. */
 export class ProcessApi implements KubeApi {
   readonly #options: ProcessApiOptions;
+  readonly #rng: () => number;
   #instant = 0;
   #sentAtInstant = 0;
 
   constructor(options: ProcessApiOptions) {
     this.#options = options;
+    this.#rng = seededRng(hashOf(`${options.stage.world.seed}|${options.process}|network`));
   }
 
   async send(request: KubeRequest): Promise<KubeAnswer> {
@@ -41,10 +45,10 @@ export class ProcessApi implements KubeApi {
     const { bodyAtTurn, ...asked } = request;
     const sent = bodyAtTurn === undefined ? asked : { ...asked, body: bodyAtTurn() };
     const writes = request.method !== "GET";
-    if (writes) onWrite("Before");
+    if (writes) onWrite("Before", request.path);
     await clock.awake();
     const answer = await this.#carry(sent);
-    if (writes) onWrite("After");
+    if (writes) onWrite("After", request.path);
     await clock.awake();
     return answer;
   }
@@ -52,6 +56,9 @@ export class ProcessApi implements KubeApi {
   async #carry(request: KubeRequest): Promise<KubeAnswer> {
     const { stage, process } = this.#options;
     const { method, path, body, signal } = request;
+    const { latencyMs = 0 } = stage.world;
+    // A request that has left its process is not stopped any more.
+    if (latencyMs > 0) await stage.clock.sleep(millis(Math.ceil(this.#rng() * latencyMs)));
     const effect = stage.apiEffect({ process, method, path, body });
     const sentAt = stage.clock.now();
     const told = { process, sentAt, method, path, body };
@@ -81,6 +88,7 @@ export class ProcessApi implements KubeApi {
       throw connectionLost(method, path);
     }
     if (effect?.kind === "DelayAfter") await pause(effect.ms);
+    if (latencyMs > 0) await pause(Math.ceil(this.#rng() * latencyMs));
     if (signal?.aborted) throw signal.reason;
     return answer;
   }

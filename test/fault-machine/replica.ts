@@ -23,6 +23,14 @@ interface Incarnation {
   isAlive: boolean;
 }
 
+/** Sprung by the nth write to a path that is meant. */
+interface WriteTrap {
+  readonly when: "Before" | "After";
+  readonly nth: number;
+  readonly isMeant: (path: string) => boolean;
+  readonly onTrap: () => void;
+}
+
 /** One replica of the controller: a process that is killed, paused and started again. */
 export class Replica {
   readonly #stage: Surroundings;
@@ -31,9 +39,8 @@ export class Replica {
   #now: Incarnation | undefined;
   #offsetMs = 0;
   #killedFor = 0;
-  #trap:
-    | { readonly when: "Before" | "After"; left: number; readonly onTrap: () => void }
-    | undefined;
+  #trap: WriteTrap | undefined;
+  #trapped = 0;
 
   constructor(stage: Surroundings, index: number) {
     this.#stage = stage;
@@ -74,9 +81,10 @@ export class Replica {
     };
   }
 
-  /** Killed around the nth write from now on; `onTrap` is called then. */
-  killAtWrite(when: "Before" | "After", nth: number, onTrap: () => void): void {
-    this.#trap = { when, left: nth, onTrap };
+  /** Killed around one of its next writes. */
+  killAtWrite(trap: WriteTrap | undefined): void {
+    this.#trap = trap;
+    this.#trapped = 0;
   }
 
   pause(): void {
@@ -109,7 +117,7 @@ export class Replica {
     const { seed } = stage.world;
     const connection = new ProcessApi({
       ...{ stage, process, clock },
-      onWrite: (when) => this.#onWrite(when),
+      onWrite: (when, path) => this.#onWrite(when, path),
       onBusyLoop: () => {
         stage.tell({ kind: "Process", process, what: "loops without a pause" });
         stage.after(afterLoopMs, this.killWhile());
@@ -139,13 +147,12 @@ export class Replica {
     return { debug: () => {}, info: log, warn: log, error: log };
   }
 
-  #onWrite(when: "Before" | "After"): void {
+  #onWrite(when: "Before" | "After", path: string): void {
     const trap = this.#trap;
-    if (trap === undefined || trap.when !== when) return;
-    trap.left -= 1;
-    if (trap.left > 0) return;
+    if (trap === undefined || trap.when !== when || !trap.isMeant(path)) return;
+    this.#trapped += 1;
+    if (this.#trapped < trap.nth) return;
     this.#trap = undefined;
-    this.kill();
     trap.onTrap();
   }
 

@@ -118,12 +118,16 @@ class FaultSchedule {
       seen += 1;
       if (seen < start.nth) return;
       unsubscribe();
-      this.#stage.after(start.afterSeconds * 1000, () => this.#begin(index, fault));
+      const begin = (): void => this.#begin(index, fault, now.spec.node.name);
+      // At once: before the one who wrote the phase learns that it is written.
+      if (start.afterSeconds === 0) queueMicrotask(begin);
+      else this.#stage.after(start.afterSeconds * 1000, begin);
     });
   }
 
-  #begin(index: number, { kind, lasts, with: fields }: Fault): void {
+  #begin(index: number, { kind, lasts, with: fields }: Fault, focus?: string): void {
     if (this.#isOver) return;
+    this.#stage.focus = focus;
     this.#stage.tell({ kind: "Fault", what: "begins", index, name: kind });
     const undo = faultTable[kind]?.begin(this.#stage, fields);
     const end = (): void => {

@@ -71,7 +71,7 @@ async function inParts(
   );
 }
 
-function readResults(path: string): readonly SeedResult[] {
+export function readResults(path: string): readonly SeedResult[] {
   if (!existsSync(path)) return [];
   const lines = readFileSync(path, "utf8").split("\n");
   return lines.filter((line) => line.endsWith("}")).map((line) => JSON.parse(line) as SeedResult);

@@ -74,9 +74,13 @@ export class Stage implements Surroundings {
     this.#onEvent({ at: this.clock.now(), ...told } as TraceEvent);
   }
 
-  /** A fleet's machine by number; numbers beyond the fleet start again. */
+  /** The node whose departure made the present fault begin. */
+  focus: string | undefined;
+
+  /** A fleet's machine by number; beyond the fleet they start again, and -1 is the one in focus. */
   machineName(index: number): string {
-    return this.machineNames[index % this.machineNames.length] as string;
+    if (index < 0 && this.focus !== undefined) return this.focus;
+    return this.machineNames[Math.max(0, index) % this.machineNames.length] as string;
   }
 
   apiEffect(call: ApiCall): ApiEffect | undefined {

@@ -14,6 +14,8 @@ export interface World {
   readonly workloads: readonly Workload[];
   /** How many controllers compete for the Lease. */
   readonly replicas: number;
+  /** How long a request takes on its way there, and back, at most; default: no time. */
+  readonly latencyMs?: number;
   readonly machines: {
     readonly bootSeconds: number;
     readonly recreateSeconds: number;

@@ -4,6 +4,7 @@ import {
   type DepartureObject,
   isVoluntary,
   marks,
+  type NodeObject,
   type PodObject,
   phaseOf,
   type View,
@@ -56,6 +57,24 @@ export const releasedRightMachine: Checker = {
     return named
       ? undefined
       : `machine ${event.name} (${event.id}) was released, and no live Departure names it`;
+  },
+};
+
+export const dyingStaysCordoned: Checker = {
+  name: "dying-stays-cordoned",
+  rule: "a node whose machine is being deleted is not uncordoned",
+  start: () => (event, view) => {
+    if (event.kind !== "Change" || event.storage !== "nodes" || event.type !== "MODIFIED") {
+      return undefined;
+    }
+    const [now, before] = [event.object as NodeObject, event.previous as NodeObject | undefined];
+    const wasOurs = before?.metadata.annotations?.[marks.departure] !== undefined;
+    const opens = before?.spec.unschedulable === true && now.spec.unschedulable !== true;
+    const machine = view.machines.get(now.metadata.name);
+    const dies = machine?.state === "Stopping" && machine.because === "Released";
+    return wasOurs && opens && dies
+      ? `${now.metadata.name} was uncordoned while its machine is deleted`
+      : undefined;
   },
 };
 

@@ -1,5 +1,5 @@
 import { Draw } from "../draw.ts";
-import { type FaultKind, faultKind, withRule } from "../fault.ts";
+import { drawNode, type FaultKind, faultKind, withRule } from "../fault.ts";
 import type { ApiCall, ApiEffect } from "../surroundings.ts";
 
 /** What the API server, its admission and the network between do to requests. */
@@ -175,15 +175,17 @@ function refusal(says: string, nameOf: (call: ApiCall) => string | undefined): F
     says: `${says} is refused`,
     draw: ({ draw, nodes }) => ({
       ...draw.pick(...refusals),
-      only: draw.chance(0.4) ? draw.between(0, nodes - 1) : -1,
+      only: draw.chance(0.4) ? drawNode({ draw, nodes }) : undefined,
     }),
-    begin: (stage, { status, message, only }) =>
-      withRule(stage.apiRules, (call) => {
+    begin: (stage, { status, message, only }) => {
+      const meant = only === undefined ? undefined : stage.machineName(only);
+      return withRule(stage.apiRules, (call) => {
         const name = nameOf(call);
         const isMeant =
-          name !== undefined && (only < 0 || name === "" || name === stage.machineName(only));
+          name !== undefined && (meant === undefined || name === "" || name === meant);
         return isMeant ? { kind: "Answer" as const, status, message } : undefined;
-      }),
+      });
+    },
   });
 }
 

@@ -1,6 +1,6 @@
 import { seconds } from "../../../src/core/time/time.ts";
 import { gkeShutdownGrace } from "../../../src/sim/cluster-controllers/kubelet.ts";
-import { type FaultKind, faultKind, withRule } from "../fault.ts";
+import { drawNode, type FaultKind, faultKind, withRule } from "../fault.ts";
 import { cloudError } from "../process-cloud.ts";
 import type { Stage } from "../stage.ts";
 import type { CloudVerb } from "../surroundings.ts";
@@ -67,7 +67,7 @@ export const cloudFaults: Readonly<Record<string, FaultKind>> = {
   }),
   "machine-stopped": faultKind({
     says: "a machine is stopped while its Node stays",
-    draw: ({ draw, nodes }) => ({ node: draw.between(0, nodes - 1) }),
+    draw: ({ draw, nodes }) => ({ node: drawNode({ draw, nodes }) }),
     begin: (stage, { node }) => {
       const name = stage.machineName(node);
       const machine = stage.cluster.cloud.machine(name);
@@ -88,20 +88,24 @@ export const cloudFaults: Readonly<Record<string, FaultKind>> = {
   "notice-storm": faultKind({
     says: "the cloud announces the end of several machines at once, and takes them",
     draw: ({ draw, nodes }) => ({
-      from: draw.between(0, nodes - 1),
+      from: drawNode({ draw, nodes }),
       count: draw.between(2, Math.max(2, nodes)),
       leadSeconds: draw.pick(30, 120),
     }),
     begin: (stage, { from, count, leadSeconds }) => {
       for (let index = 0; index < count; index += 1) {
-        announce(stage, { name: stage.machineName(from + index), leadSeconds, end: "Taken" });
+        announce(stage, {
+          name: stage.machineName(index === 0 ? from : Math.max(0, from) + index),
+          leadSeconds,
+          end: "Taken",
+        });
       }
       return undefined;
     },
   }),
   "taken-unannounced": faultKind({
     says: "the cloud takes a machine without a word",
-    draw: ({ draw, nodes }) => ({ node: draw.between(0, nodes - 1) }),
+    draw: ({ draw, nodes }) => ({ node: drawNode({ draw, nodes }) }),
     begin: (stage, { node }) => {
       const name = stage.machineName(node);
       if (stage.cluster.cloud.machine(name)?.state === "Running") stage.cluster.cloud.take(name);
@@ -116,7 +120,7 @@ function noticed(says: string, end: NoticeEnd): FaultKind {
   return faultKind({
     says,
     draw: ({ draw, nodes }) => ({
-      node: draw.between(0, nodes - 1),
+      node: drawNode({ draw, nodes }),
       leadSeconds: draw.pick(30, 120, 600),
     }),
     begin: (stage, { node, leadSeconds }) => {

@@ -1,6 +1,6 @@
 import type { ModelObject } from "../../../src/sim/api/store/object-store.ts";
 import { gkeShutdownGrace } from "../../../src/sim/cluster-controllers/kubelet.ts";
-import { type FaultKind, faultKind } from "../fault.ts";
+import { drawNode, type FaultKind, faultKind } from "../fault.ts";
 import type { Stage } from "../stage.ts";
 
 /** What happens to machines and their kubelets. */
@@ -8,12 +8,14 @@ export const nodeFaults: Readonly<Record<string, FaultKind>> = {
   partition: faultKind({
     says: "the kubelets of some nodes are cut off",
     draw: ({ draw, nodes }) => ({
-      from: draw.between(0, nodes - 1),
+      from: drawNode({ draw, nodes }),
       count: draw.between(1, nodes),
     }),
     begin: (stage, { from, count }) => {
       const { cloud, kubelet } = stage.cluster;
-      const cut = Array.from({ length: count }, (_, index) => stage.machineName(from + index));
+      const cut = Array.from({ length: count }, (_, index) =>
+        stage.machineName(index === 0 ? from : Math.max(0, from) + index),
+      );
       const ids = cut.map((name) => cloud.machine(name)?.id);
       for (const name of cut) kubelet.powerOff(name);
       return () => {
@@ -26,7 +28,7 @@ export const nodeFaults: Readonly<Record<string, FaultKind>> = {
   }),
   reboot: faultKind({
     says: "a machine reboots",
-    draw: ({ draw, nodes }) => ({ node: draw.between(0, nodes - 1) }),
+    draw: ({ draw, nodes }) => ({ node: drawNode({ draw, nodes }) }),
     begin: (stage, { node }) => {
       const name = stage.machineName(node);
       const machine = stage.cluster.cloud.machine(name);
@@ -45,7 +47,7 @@ export const nodeFaults: Readonly<Record<string, FaultKind>> = {
   "registered-again": faultKind({
     says: "a Node is deleted and registered again under its name",
     draw: ({ draw, nodes }) => ({
-      node: draw.between(0, nodes - 1),
+      node: drawNode({ draw, nodes }),
       afterSeconds: draw.pick(1, 10, 60),
     }),
     begin: (stage, { node, afterSeconds }) => {
@@ -65,7 +67,7 @@ export const nodeFaults: Readonly<Record<string, FaultKind>> = {
   "shut-down": faultKind({
     says: "somebody shuts a machine down from inside; its group replaces it later",
     draw: ({ draw, nodes }) => ({
-      node: draw.between(0, nodes - 1),
+      node: drawNode({ draw, nodes }),
       goneAfterSeconds: draw.pick(40, 120, 900),
     }),
     begin: (stage, { node, goneAfterSeconds }) => {
@@ -75,7 +77,7 @@ export const nodeFaults: Readonly<Record<string, FaultKind>> = {
       if (machine?.state !== "Running") return undefined;
       kubelet.shutDown(name, gkeShutdownGrace);
       stage.after(30_000, () => {
-        if (cloud.machine(name)?.id === machine.id) kubelet.powerOff(name);
+        if (cloud.machine(name)?.id === machine.id) cloud.halt(name);
       });
       stage.after(goneAfterSeconds * 1000, () => {
         if (cloud.machine(name)?.id === machine.id) cloud.take(name);

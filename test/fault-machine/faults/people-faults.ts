@@ -1,8 +1,12 @@
-import { type FaultKind, faultKind } from "../fault.ts";
+import { drawNode, type FaultKind, faultKind } from "../fault.ts";
 import type { Stage } from "../stage.ts";
 import { startAt } from "../stage.ts";
 
 const policy = "spot";
+
+/** By which a policy without a selector finds its nodes on GKE. */
+const spotLabel = "cloud.google.com/gke-preemptible";
+const provisioningLabel = "cloud.google.com/gke-provisioning";
 
 /** What people and other tools do, and undo later. */
 export const peopleFaults: Readonly<Record<string, FaultKind>> = {
@@ -59,12 +63,12 @@ export const peopleFaults: Readonly<Record<string, FaultKind>> = {
     edit: { spec: { unschedulable: null } },
   }),
   "node-relabelled": editOfNode("somebody moves a node out of the policy's selection", {
-    edit: { metadata: { labels: { "cloud.google.com/gke-preemptible": null } } },
-    undo: { metadata: { labels: { "cloud.google.com/gke-preemptible": "true" } } },
+    edit: { metadata: { labels: { [spotLabel]: null, [provisioningLabel]: null } } },
+    undo: { metadata: { labels: { [spotLabel]: "true", [provisioningLabel]: "preemptible" } } },
   }),
   "node-deleted": faultKind({
     says: "somebody deletes a Node whose machine runs",
-    draw: ({ draw, nodes }) => ({ node: draw.between(0, nodes - 1) }),
+    draw: ({ draw, nodes }) => ({ node: drawNode({ draw, nodes }) }),
     begin: (stage, { node }) => {
       stage.delete("nodes", stage.machineName(node));
       return undefined;
@@ -73,7 +77,7 @@ export const peopleFaults: Readonly<Record<string, FaultKind>> = {
 
   "departure-held": faultKind({
     says: "somebody holds every live Departure of a node",
-    draw: ({ draw, nodes }) => ({ node: draw.between(0, nodes - 1) }),
+    draw: ({ draw, nodes }) => ({ node: drawNode({ draw, nodes }) }),
     begin: (stage, { node }) => {
       const names = departuresOf(stage, stage.machineName(node));
       for (const name of names) stage.patch("departures", name, { spec: { hold: true } });
@@ -93,12 +97,12 @@ export const peopleFaults: Readonly<Record<string, FaultKind>> = {
   "departure-requested": faultKind({
     says: "somebody asks for several nodes to leave now",
     draw: ({ draw, nodes }) => ({
-      from: draw.between(0, nodes - 1),
+      from: drawNode({ draw, nodes }),
       count: draw.between(1, nodes),
     }),
     begin: (stage, { from, count }) => {
       for (let index = 0; index < count; index += 1) {
-        requestDeparture(stage, stage.machineName(from + index));
+        requestDeparture(stage, stage.machineName(index === 0 ? from : Math.max(0, from) + index));
       }
       return undefined;
     },
@@ -120,7 +124,7 @@ export const peopleFaults: Readonly<Record<string, FaultKind>> = {
   }),
   "pods-stuck": faultKind({
     says: "the kubelet of a node does not end its pods",
-    draw: ({ draw, nodes }) => ({ node: draw.between(0, nodes - 1) }),
+    draw: ({ draw, nodes }) => ({ node: drawNode({ draw, nodes }) }),
     begin: (stage, { node }) => {
       const name = stage.machineName(node);
       const finalizers = ["example.com/stuck"];
@@ -147,7 +151,7 @@ function editOfPolicy(says: string, edit: object, undo: object): FaultKind {
 function editOfNode(says: string, { edit, undo }: { edit: object; undo?: object }): FaultKind {
   return faultKind({
     says,
-    draw: ({ draw, nodes }) => ({ node: draw.between(0, nodes - 1) }),
+    draw: ({ draw, nodes }) => ({ node: drawNode({ draw, nodes }) }),
     begin: (stage, { node }) => {
       const name = stage.machineName(node);
       const uid = stage.get("nodes", name)?.metadata.uid;

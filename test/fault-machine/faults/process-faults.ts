@@ -2,6 +2,15 @@ import { type FaultKind, faultKind } from "../fault.ts";
 import type { Replica } from "../replica.ts";
 import type { Stage } from "../stage.ts";
 
+type WriteKind = "any" | "cordon" | "eviction" | "status";
+
+const writePaths: Readonly<Record<WriteKind, RegExp>> = {
+  any: /./,
+  cordon: /^\/api\/v1\/nodes\/[^/]+$/,
+  eviction: /\/eviction$/,
+  status: /\/departures\/[^/]+\/status$/,
+};
+
 /** What happens to the controllers themselves. */
 export const processFaults: Readonly<Record<string, FaultKind>> = {
   kill: faultKind({
@@ -23,17 +32,20 @@ export const processFaults: Readonly<Record<string, FaultKind>> = {
     says: "a controller dies just before or just after one of its next writes",
     draw: ({ draw }) => ({
       when: draw.pick<"Before" | "After">("Before", "After"),
-      nth: draw.between(1, 12),
+      of: draw.pick<WriteKind>("any", "cordon", "eviction", "status"),
+      nth: draw.between(1, 4),
       replica: draw.between(0, 1),
     }),
-    begin: (stage, { when, nth, replica }) => {
+    begin: (stage, { when, of, nth, replica }) => {
       const its = replicaOf(stage, replica);
       let startAgain: (() => void) | undefined;
-      its.killAtWrite(when, nth, () => {
+      const isMeant = (path: string) => writePaths[of].test(path);
+      const onTrap = (): void => {
         startAgain = its.killWhile();
-      });
+      };
+      its.killAtWrite({ when, nth, isMeant, onTrap });
       return () => {
-        its.killAtWrite(when, Number.POSITIVE_INFINITY, () => {});
+        its.killAtWrite(undefined);
         startAgain?.();
       };
     },
