@@ -23,13 +23,15 @@ const { positionals, values } = parseArgs({
     from: { type: "string", default: "1" },
     jobs: { type: "string", default: "1" },
     out: { type: "string" },
+    kinds: { type: "string" },
   },
 });
 
+const kinds = values.kinds?.split(",");
 const [command = "", name = ""] = positionals;
 
 function worldNamed(text: string): World {
-  if (/^\d+$/.test(text)) return drawWorld(Number(text));
+  if (/^\d+$/.test(text)) return drawWorld(Number(text), kinds);
   const found = readCorpus().get(text.replace(/^.*\//, "").replace(/\.json$/, ""));
   if (found === undefined)
     throw new Error(`${text} is neither a seed nor a file of test/regression`);
@@ -76,7 +78,7 @@ async function main(): Promise<number> {
   if (command === "shrink") return await shrink(worldNamed(name));
   if (command === "soak") {
     const { seeds, from, jobs, out } = values;
-    return await soak({ seeds: Number(seeds), from: Number(from), jobs: Number(jobs), out });
+    return await soak({ seeds: Number(seeds), from: Number(from), jobs: Number(jobs), out, kinds });
   }
   console.log("usage: node test/fault-machine/main.ts replay|shrink SEED|FILE, or soak --seeds N");
   return 2;

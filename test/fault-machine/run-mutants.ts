@@ -14,10 +14,15 @@ const { values } = parseArgs({
 const seeds = Number(values.seeds);
 
 /** Whose rules each seed breaks; a seed at a time, so that a mutant is left once it is caught. */
-function brokenBy(folder: string, seed: number): ReadonlySet<string> {
-  const out = join(folder, "soak.jsonl");
+function brokenBy(
+  folder: string,
+  seed: number,
+  kinds: readonly string[] | undefined,
+): ReadonlySet<string> {
+  const out = join(folder, `soak-${kinds?.join("-") ?? "all"}.jsonl`);
   const args = [join(folder, "test/fault-machine/main.ts"), "soak"];
   const options = ["--from", String(seed), "--seeds", "1", "--out", out];
+  if (kinds !== undefined) options.push("--kinds", kinds.join());
   spawnSync(process.execPath, [...args, ...options], { stdio: ["ignore", "ignore", "inherit"] });
   const found = readResults(out).find((one) => one.seed === seed);
   return new Set(found?.violations.map(({ checker }) => checker));
@@ -50,7 +55,6 @@ function applyTo(folder: string, { file, from, to }: Mutant): void {
 rmSync(work, { recursive: true, force: true });
 const clean = join(work, "clean");
 copyTo(clean);
-const usual = new Map<number, ReadonlySet<string>>();
 let caughtCount = 0;
 const chosen = mutants.filter(({ name }) => name.includes(values.only));
 for (const [index, mutant] of chosen.entries()) {
@@ -59,9 +63,10 @@ for (const [index, mutant] of chosen.entries()) {
   applyTo(folder, mutant);
   let caught = `not caught by ${seeds} seeds`;
   for (let seed = 1; seed <= seeds; seed += 1) {
-    const known = usual.get(seed) ?? brokenBy(clean, seed);
-    usual.set(seed, known);
-    const broken = [...brokenBy(folder, seed)].filter((checker) => !known.has(checker));
+    const mutated = [...brokenBy(folder, seed, mutant.kinds)];
+    if (mutated.length === 0) continue;
+    const known = brokenBy(clean, seed, mutant.kinds);
+    const broken = mutated.filter((checker) => !known.has(checker));
     if (broken.length === 0) continue;
     caught = `${broken.join(", ")} | seed ${seed}`;
     caughtCount += 1;

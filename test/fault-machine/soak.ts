@@ -12,6 +12,8 @@ export interface SoakOptions {
   readonly jobs: number;
   /** The log, one line for each seed; seeds that are in it are not run again. */
   readonly out: string | undefined;
+  /** Draw only from these kinds of faults; default: all. */
+  readonly kinds?: readonly string[] | undefined;
 }
 
 /** What is kept of one seed. */
@@ -25,7 +27,7 @@ interface SeedResult {
 }
 
 /** Runs many seeds; a run that was interrupted goes on where it was. Returns the exit code. */
-export async function soak({ from, seeds, jobs, out }: SoakOptions): Promise<number> {
+export async function soak({ from, seeds, jobs, out, kinds }: SoakOptions): Promise<number> {
   const folder = join(import.meta.dirname, "../../out");
   mkdirSync(folder, { recursive: true });
   const path = out ?? join(folder, "sim-soak.jsonl");
@@ -33,8 +35,10 @@ export async function soak({ from, seeds, jobs, out }: SoakOptions): Promise<num
   const todo = Array.from({ length: seeds }, (_, index) => from + index).filter(
     (seed) => !known.has(seed),
   );
-  if (jobs > 1) await inParts(todo, { jobs, path });
-  else for (const seed of todo) appendFileSync(path, `${JSON.stringify(await runSeed(seed))}\n`);
+  if (jobs > 1) await inParts(todo, { jobs, path, kinds });
+  else
+    for (const seed of todo)
+      appendFileSync(path, `${JSON.stringify(await runSeed(seed, kinds))}\n`);
   const results = readResults(path).filter(({ seed }) => seed >= from && seed < from + seeds);
   for (const line of reportOf(results)) console.log(line);
   const open = openCheckers();
@@ -42,9 +46,9 @@ export async function soak({ from, seeds, jobs, out }: SoakOptions): Promise<num
   return isNew ? 3 : 0;
 }
 
-async function runSeed(seed: number): Promise<SeedResult> {
+async function runSeed(seed: number, kinds?: readonly string[]): Promise<SeedResult> {
   const startMs = performance.now();
-  const run = await runWorld(drawWorld(seed));
+  const run = await runWorld(drawWorld(seed, kinds));
   const { departures, nodeHours, violations, coverage } = run;
   const ms = Math.round(performance.now() - startMs);
   return {
@@ -56,7 +60,7 @@ async function runSeed(seed: number): Promise<SeedResult> {
 /** One process for each core: a run uses one, and a hanging run hangs only its own. */
 async function inParts(
   todo: readonly number[],
-  { jobs, path }: { jobs: number; path: string },
+  { jobs, path, kinds }: { jobs: number; path: string; kinds: readonly string[] | undefined },
 ): Promise<void> {
   const main = join(import.meta.dirname, "main.ts");
   const [first = 0, last = -1] = [todo[0], todo.at(-1)];
@@ -65,6 +69,7 @@ async function inParts(
   await Promise.all(
     parts.map(async (from) => {
       const args = [main, "soak", "--from", String(from), "--seeds", String(size), "--out", path];
+      if (kinds !== undefined) args.push("--kinds", kinds.join());
       const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] });
       await new Promise((resolve) => child.on("exit", resolve));
     }),
