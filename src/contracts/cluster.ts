@@ -252,6 +252,8 @@ export interface RestartOptions {
 
 export interface FollowedPods {
   synced(): Promise<void>;
+  /** What the API server last answered instead of the pods, while it refuses to list them. */
+  refusal(): string | undefined;
   pods(): readonly PodFacts[];
   onChange(listener: () => void): () => void;
 }

@@ -58,7 +58,7 @@ beforeEach(() => {
       follows.push(`follow ${name}`);
       signal.addEventListener("abort", () => follows.push(`leave ${name}`));
       return {
-        ...{ synced: async () => {}, pods: () => here },
+        ...{ synced: async () => {}, refusal: () => undefined, pods: () => here },
         onChange: (listener) => {
           podsChanged = listener;
           return () => {};

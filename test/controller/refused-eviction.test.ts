@@ -115,3 +115,32 @@ describe("an eviction that is always answered by", () => {
     },
   );
 });
+
+it("a drain whose pods may not be listed is given up at its timeout, in the server's words", async () => {
+  const world = await refused(failure(403, denied));
+  const send = world.api.send.bind(world.api);
+  const code = 422;
+  const message = "pods are not listed today";
+  const body = { kind: "Status", status: "Failure", reason: "Invalid", code, message };
+  world.api.send = async (request: KubeRequest) =>
+    request.method === "GET" && request.path.startsWith("/api/v1/pods")
+      ? { status: code, body }
+      : send(request);
+  const stop = new AbortController();
+  const running = world.startController(stop.signal);
+  await world.pass(seconds(5));
+  depart(world, "n0");
+  await world.pass(minutes(3));
+  const { outcome, reason, message: told } = (world.departureOf("n0")?.status ?? {}) as Told;
+  expect({ outcome, reason }).toEqual({ outcome: "RolledBack", reason: "RequestRefused" });
+  expect(told).toContain(message);
+  expect(world.marksOf("n0")).toEqual([]);
+  stop.abort();
+  await running;
+});
+
+interface Told {
+  readonly outcome?: string;
+  readonly reason?: string;
+  readonly message?: string;
+}

@@ -42,6 +42,7 @@ import {
 import { DrainDriver } from "../../drain/drain-driver.ts";
 import { messageOf } from "../../errors.ts";
 import { MachineCheck } from "./machine-check.ts";
+import { untilListed } from "./pod-list-wait.ts";
 import { type DrainEnd, longestPause, type StepContext, targetOf } from "./step.ts";
 
 /**
@@ -167,7 +168,14 @@ class NodeDrain {
       signal: done.signal,
     });
     try {
-      const [budgets] = await Promise.all([this.#budgets(done.signal), followed.synced()]);
+      const [budgets] = await Promise.all([
+        this.#budgets(done.signal),
+        untilListed(followed, {
+          clock,
+          limitMs: () => (isNoticed(this.#departure) ? undefined : this.#rule.timeoutMs),
+          signal: done.signal,
+        }),
+      ]);
       this.#active = { ...this.#active, seenMs: clock.monotonic() };
       const startedAt = this.#beganAt ?? clock.now();
       machine.trust(followed.pods());

@@ -76,8 +76,13 @@ export class KubeNodePods implements NodePods {
 
   follow(nodeName: string, { dueAt, longestPauseMs, signal }: FollowOptions): FollowedPods {
     const changes = new ChangeListeners();
+    let refusal: string | undefined;
     const reflector = new Reflector<PodFacts>({
       ...this.#tools,
+      onError: (error) => {
+        refusal = error.code === "API_UNREACHABLE" ? undefined : error.message;
+        this.#tools.onError?.(error);
+      },
       path: podsPath,
       query: onNode(nodeName),
       translate: translatePod,
@@ -92,6 +97,7 @@ export class KubeNodePods implements NodePods {
     reflector.run(signal).catch(() => undefined);
     return {
       synced: () => reflector.synced,
+      refusal: () => refusal,
       pods: () => [...reflector.items().values()],
       onChange: (listener) => changes.listen(listener),
     };
