@@ -247,12 +247,15 @@ export class DepartureRun {
   /**
    * Whether an interruption concerns the current phase. While we release the machine, its node is
    * expected to disappear. While we wait for the cloud, a node that disappears, or has another
-   * machine, ends the wait.
+   * machine, ends the wait; and so it does while our release is retried, since a release whose
+   * answers are lost may have been done.
    */
   #handles(found: Interruption): boolean {
-    if (this.#departure.status.phase !== "Releasing") return true;
+    const { machine, reason, phase } = this.#departure.status;
+    if (phase !== "Releasing") return true;
+    const isGone = found.event === "NodeGone" || found.event === "MachineReplaced";
+    if (isGone && reason === "ReleaseRetried") return true;
     if (!isCloudsToTake(this.#context)) return false;
-    const { machine, reason } = this.#departure.status;
     const isReleasedByUs = machine !== undefined && reason !== "ReleaseFailed";
     const isUndone = found.event === "Withdrawn" || found.event === "Cancelled";
     return !isUndone || !isReleasedByUs;
