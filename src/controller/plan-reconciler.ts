@@ -23,6 +23,7 @@ import {
   seconds,
 } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
+import { DeletedDepartures } from "./deleted-departures.ts";
 import type { ActiveDepartures } from "./departure/active-departures.ts";
 import { DepartureTelemetry } from "./departure/departure-telemetry.ts";
 import type { Executor } from "./executor.ts";
@@ -69,6 +70,7 @@ export class PlanReconciler {
   readonly #healthReporter: FleetHealthReporter;
   readonly #launchTimes: LaunchTimeCache | undefined;
   readonly #soonTaints: SoonTaints;
+  readonly #deleted: DeletedDepartures;
   readonly #faults = new Sampler();
   /** The decisions without effect that the last pass logged. */
   #logged: ReadonlySet<string> = new Set();
@@ -78,6 +80,7 @@ export class PlanReconciler {
   constructor(options: PlanReconcilerOptions) {
     this.#options = options;
     this.#wakeup = new Wakeup(options.clock);
+    this.#deleted = new DeletedDepartures(options.clock);
     const { launchTimes, clock, executor } = options;
     const { telemetry } = executor;
     this.#reporter = new PlanReporter(telemetry);
@@ -148,7 +151,7 @@ export class PlanReconciler {
     const view = fleet.view();
     activeDepartures.observe();
     const nodes = this.#launchTimes?.withKnownLaunchTimes(view.nodes) ?? view.nodes;
-    const departures = activeDepartures.overlay(view.departures);
+    const departures = this.#deleted.with(activeDepartures.overlay(view.departures));
     const releaseAnswers = checks.answers(nodes);
     const snapshot = { ...view, nodes, departures, gateAnswers, releaseAnswers };
     const verdict = decide(snapshot, clock.now());
@@ -278,6 +281,7 @@ export class PlanReconciler {
         if (activeDepartures.isUndoingOn(decision.node.name)) return;
         return executor.clearOrphan(decision.node, decision.departure);
       case "Finalize":
+        this.#deleted.remember(decision.departure);
         return executor.removeFinalizer(decision.departure);
       case "Forget":
         return executor.forget(decision.departure);

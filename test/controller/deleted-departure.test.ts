@@ -1,7 +1,7 @@
 /** Departures that somebody deletes while they are under way. */
 import { describe, expect, it } from "vitest";
 import type { InstanceReleaser } from "../../src/contracts/cloud.ts";
-import { minutes, seconds } from "../../src/core/time/time.ts";
+import { hours, minutes, seconds } from "../../src/core/time/time.ts";
 import { silence, useActionStage } from "../support/action-stage.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 import { depart } from "./capacity-story.ts";
@@ -102,5 +102,25 @@ it("a node stays cordoned until its machine is gone, if its departure is deleted
   expect(world.released).toHaveLength(1);
   expect(isThere(world, "n0")).toBe(false);
   stop();
+  await running;
+});
+
+it("a node whose planned departure is deleted rests as after any that a person cancelled", async () => {
+  const world = new ModelWorld();
+  for (const name of ["n0", "n1", "n2"]) world.addNode(name, "a");
+  webWorkload(world, { replicas: 6, maxUnavailable: 6, graceSeconds: 60, exitAfterSeconds: 50 });
+  spotPolicy(world, { lifetime: { max: "3h", reserve: "1h" }, spacing: { min: "15m" } });
+  const abort = new AbortController();
+  const running = world.startController(abort.signal);
+  const leaving = () =>
+    ["n0", "n1", "n2"].find((name) => world.statusOf(name).phase === "Draining");
+  await world.passUntil(() => leaving() !== undefined, hours(3));
+  const node = leaving() ?? "";
+  remove(world, node);
+  await world.pass(minutes(9));
+  expect(world.released).toEqual([]);
+  expect(marksOf(world, node)).toEqual([]);
+  await world.passUntil(() => world.released.length > 0, minutes(20));
+  abort.abort();
   await running;
 });
