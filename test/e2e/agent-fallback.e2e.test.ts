@@ -65,6 +65,11 @@ afterEach(async () => {
   controller = undefined;
   await metadata.stop();
   await plane.kubectl(["delete", "departures", "--all", "--wait=false"]);
+  // No controller is left that would undo and release what one had taken.
+  for (const { metadata: one } of (await plane.request({ path: departures })).body.items) {
+    const patch = '{"metadata":{"finalizers":null}}';
+    await plane.kubectl(["patch", "departures", one.name, "--type=merge", "-p", patch]);
+  }
 });
 
 /** Pods with this label may not be disrupted. */
