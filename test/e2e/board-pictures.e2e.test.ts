@@ -37,6 +37,8 @@ metadata: {name: spot}
 spec:
   lifetime: {min: 2h, max: 24h}
   spacing: {min: 45m}
+  # The nodes that replaced those that have left are not drawn.
+  replacement: {expectFor: 0s}
   windows: [{name: settlement, type: Deny, timeZone: UTC, start: "00:00", end: "01:00"}]
 ---
 apiVersion: lastcall.dev/v1alpha1
