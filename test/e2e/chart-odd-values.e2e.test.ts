@@ -121,11 +121,13 @@ function under(keys: readonly string[], value: unknown): readonly unknown[] {
 test.each(["123", "true", "1e3", "null", "0x1f"])(
   "names that YAML would read as another type stay strings: %s",
   (odd) => {
+    // One account for both is refused.
+    const other = odd === "123" ? "456" : "123";
     const made = withValues(
       {
         ...everything,
         ...{ nameOverride: odd, priorityClassName: odd },
-        ...{ serviceAccount: { name: odd }, agent: { serviceAccount: { name: odd } } },
+        ...{ serviceAccount: { name: odd }, agent: { serviceAccount: { name: other } } },
         policies: [{ name: odd, spec: {} }],
         extraEnv: { [odd]: 1 },
       },
