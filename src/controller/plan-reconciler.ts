@@ -281,6 +281,8 @@ export class PlanReconciler {
         if (activeDepartures.isUndoingOn(decision.node.name)) return;
         return executor.clearOrphan(decision.node, decision.departure);
       case "Finalize":
+        // Its run may still write what its actions did.
+        if (activeDepartures.has(decision.departure)) return;
         this.#deleted.remember(decision.departure);
         return executor.removeFinalizer(decision.departure);
       case "Forget":

@@ -1,3 +1,4 @@
+import { isToFinish } from "./action/action-plan.ts";
 import type { NodeFacts } from "./cluster/node.ts";
 import {
   because,
@@ -119,7 +120,8 @@ function indexOf(plan: FleetPlan): Pick<Pass, "planned" | "left" | "waves" | "he
 function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
   const { phase } = departure.status;
   if (phase === "Ended") {
-    if (hasFinalizer(departure)) {
+    // Its last actions are recorded first: a write in between would show them as unfinished.
+    if (hasFinalizer(departure) && !isToFinish(departure)) {
       return [{ kind: "Finalize", departure, ...because("Released", departure) }];
     }
     const old = isForgettable(departure, pass.former.get(departure.node.uid) ?? [], pass.now);
