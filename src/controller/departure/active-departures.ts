@@ -1,6 +1,12 @@
 import type { Fleet, FleetChange } from "../../contracts/cluster.ts";
+import { isToFinish } from "../../core/action/action-plan.ts";
 import { backoffMs } from "../../core/chance/chance.ts";
-import { type Departure, isNoticed } from "../../core/departure/departure.ts";
+import {
+  type Departure,
+  type DepartureStatus,
+  isLive,
+  isNoticed,
+} from "../../core/departure/departure.ts";
 import { isKnownPhase } from "../../core/departure/ledger.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";
@@ -32,6 +38,8 @@ export class ActiveDepartures {
   /** The uids of the departures with a run, by the name of their node. */
   readonly #byNode = new Map<string, Set<string>>();
   readonly #rests = new Map<string, Rest>();
+  /** How departures have ended, by uid, until the watch shows it. */
+  readonly #ended = new Map<string, DepartureStatus>();
   readonly #onRecheck = new Set<RecheckListener>();
   readonly #running = new Set<Promise<void>>();
   readonly #fleet: Pick<Fleet, "node" | "departure">;
@@ -43,7 +51,7 @@ export class ActiveDepartures {
 
   /** Starts or resumes a departure. Does nothing if it is running already. */
   open(departure: Departure, how: { policy: Policy; signal: AbortSignal; first?: First }): void {
-    if (this.has(departure) || this.#isResting(departure)) return;
+    if (this.has(departure) || this.#isResting(departure) || this.#isOutdated(departure)) return;
     if (!isKnownPhase(departure.status.phase)) return;
     const node = this.#fleet.node(departure.node.name);
     const newRun = new DepartureRun({ departure, policy: how.policy, node }, this.#options);
@@ -51,7 +59,10 @@ export class ActiveDepartures {
     this.#enter(departure);
     const run = newRun
       .run(how.signal, how.first)
-      .then(() => this.#forgetRest(departure, how.signal))
+      .then(() => {
+        this.#forgetRest(departure, how.signal);
+        if (!isLive(newRun.departure)) this.#ended.set(departure.uid, newRun.departure.status);
+      })
       .catch((error: unknown) => this.#failed(newRun.departure, error, how.signal))
       .finally(() => {
         this.#runs.delete(departure.uid);
@@ -83,7 +94,19 @@ export class ActiveDepartures {
     for (const uid of this.#rests.keys()) {
       if (this.#fleet.departure(uid) === undefined) this.#rests.delete(uid);
     }
+    for (const uid of this.#ended.keys()) {
+      const seen = this.#fleet.departure(uid);
+      if (seen === undefined || !this.#isOutdated(seen)) this.#ended.delete(uid);
+    }
     for (const uid of this.#runs.keys()) this.#observeOne(uid);
+  }
+
+  /**
+   * Whether the watch still shows a departure as it was before its run ended. A run that resumed it
+   * would evict pods from a node that is in use again, or repeat its last actions.
+   */
+  #isOutdated(seen: Departure): boolean {
+    return this.#ended.has(seen.uid) && (isLive(seen) || isToFinish(seen));
   }
 
   /** Does the same only for runs that a change concerns, since in a burst that is one of many. */
@@ -106,10 +129,11 @@ export class ActiveDepartures {
    * older than our own last write.
    */
   overlay(departures: readonly Departure[]): readonly Departure[] {
-    if (this.#runs.size === 0) return departures;
+    if (this.#runs.size + this.#ended.size === 0) return departures;
     return departures.map((one) => {
-      const open = this.#runs.get(one.uid);
-      return open === undefined ? one : { ...one, status: open.newestStatus };
+      const ended = this.#isOutdated(one) ? this.#ended.get(one.uid) : undefined;
+      const status = this.#runs.get(one.uid)?.newestStatus ?? ended;
+      return status === undefined ? one : { ...one, status };
     });
   }
 
