@@ -7,8 +7,8 @@ const keptMs: Millis = hours(1);
 
 /**
  * The records of departures that somebody deleted while they were under way. Without them, the node
- * would be planned anew at once, and the deletion would cancel nothing. They are kept in memory
- * only: a new leader does not know them.
+ * would be planned again at once, so that the deletion would not cancel it. In memory only: a new
+ * leader does not know them.
  */
 export class DeletedDepartures {
   readonly #clock: Clock;

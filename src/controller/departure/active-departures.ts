@@ -28,7 +28,7 @@ interface Rest {
   readonly failures: number;
 }
 
-/** Called when a failed run has to be resumed, or the run of a deleted departure has ended. */
+/** Called when a run has ended, and when a failed one has to be resumed. */
 export type RecheckListener = (uid: string) => void;
 
 /** The departures under way. Each has its own run, and none waits for another. */
@@ -68,8 +68,7 @@ export class ActiveDepartures {
         this.#runs.delete(departure.uid);
         this.#leave(departure);
         this.#running.delete(run);
-        const isDeleted = this.#fleet.departure(departure.uid) === undefined;
-        if (isDeleted && !how.signal.aborted) this.#tell(departure.uid);
+        if (!how.signal.aborted) this.#tell(departure.uid);
       });
     this.#running.add(run);
   }
@@ -160,7 +159,8 @@ export class ActiveDepartures {
 
   /**
    * Calls the listener when a failed run has to be resumed, under a notice within a second, so that
-   * a transient error does not use up its time; and when the run of a deleted departure has ended.
+   * a transient error does not use up its time; and when a run has ended, because what it has left
+   * behind, marks or the finalizer, can be removed then.
    */
   onRecheck(listener: RecheckListener): () => void {
     this.#onRecheck.add(listener);
