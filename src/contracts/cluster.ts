@@ -114,8 +114,15 @@ export interface DepartureStore {
   record(departure: Departure, write: StatusWrite): Promise<StoreResult>;
   /** Reads one from the API server, not from the watch cache. */
   read(name: string): Promise<StoreResult>;
-  /** Adds or removes `departureFinalizer`; other finalizers stay. */
-  finalize(departure: Departure, change: "Add" | "Remove"): Promise<StoreResult>;
+  /**
+   * Adds or removes `departureFinalizer`; other finalizers stay. During a burst it yields to cordons
+   * and evictions, until `hurry` aborts.
+   */
+  finalize(
+    departure: Departure,
+    change: "Add" | "Remove",
+    hurry?: AbortSignal,
+  ): Promise<StoreResult>;
   remove(departure: Departure): Promise<StoreResult>;
 }
 

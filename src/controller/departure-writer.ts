@@ -160,12 +160,12 @@ export class DepartureWriter {
    * Keeps the Departure from vanishing while it is under way. Returns it as written; undefined if
    * it is gone, or being deleted, when no finalizer can be added.
    */
-  async guard(departure: Departure): Promise<Departure | undefined> {
+  async guard(departure: Departure, hurry: AbortSignal): Promise<Departure | undefined> {
     let guarded: Departure | undefined = departure;
     const end = await this.#writeSpec(departure, async (current) => {
       guarded = current.deletionAt === undefined ? current : undefined;
       if (guarded === undefined || hasFinalizer(current)) return { kind: "Done", departure };
-      const result = await this.ports.store.finalize(current, "Add");
+      const result = await this.ports.store.finalize(current, "Add", hurry);
       if (result.kind === "Done") guarded = result.departure;
       return result;
     });

@@ -112,11 +112,15 @@ export class KubeDepartureStore implements DepartureStore {
     return this.#send({ ...patchOf(path), bodyAtTurn, urgency: "Later", hurry });
   }
 
-  async finalize(departure: Departure, change: "Add" | "Remove"): Promise<StoreResult> {
+  async finalize(
+    departure: Departure,
+    change: "Add" | "Remove",
+    hurry?: AbortSignal,
+  ): Promise<StoreResult> {
     const others = (departure.finalizers ?? []).filter((one) => one !== departureFinalizer);
     const finalizers = change === "Add" ? [...others, departureFinalizer] : others;
     const body = { metadata: { ...departureFence(departure), finalizers } };
-    return this.#send({ ...patchOf(departurePath(departure.name), body), urgency: "Later" });
+    return this.#send({ ...patchOf(departurePath(departure.name), body), urgency: "Later", hurry });
   }
 
   async remove(departure: Departure): Promise<StoreResult> {

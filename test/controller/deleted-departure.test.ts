@@ -1,6 +1,7 @@
 /** Departures that somebody deletes while they are under way. */
 import { describe, expect, it } from "vitest";
 import type { InstanceReleaser } from "../../src/contracts/cloud.ts";
+import type { KubeAnswer, KubeRequest } from "../../src/contracts/kube-api.ts";
 import { hours, minutes, seconds } from "../../src/core/time/time.ts";
 import { silence, useActionStage } from "../support/action-stage.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
@@ -123,4 +124,21 @@ it("a node whose planned departure is deleted rests as after any that a person c
   await world.passUntil(() => world.released.length > 0, minutes(20));
   abort.abort();
   await running;
+});
+
+it("a notice is acted on and recorded, with its actions, though the finalizer is refused", async () => {
+  stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
+  const { world } = stage;
+  const send = world.watched.send.bind(world.watched);
+  const body = { kind: "Status", status: "Failure", reason: "Forbidden", code: 403, message: "no" };
+  world.watched.send = async (request: KubeRequest): Promise<KubeAnswer> =>
+    JSON.stringify(request.body ?? "").includes("finalizers")
+      ? { status: 403, body }
+      : send(request);
+  await stage.giveNotice();
+  await world.pass(seconds(20));
+  expect(world.stepsOf("n1")).toContain("evict");
+  expect(stage.states).toEqual({ mute: "Done" });
+  expect(world.departureOf("n1")?.status).toMatchObject({ phase: "Releasing" });
+  expect(world.logged.join("\n")).toContain("finalizer-not-added");
 });

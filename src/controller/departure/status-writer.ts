@@ -5,6 +5,8 @@ import {
   type DepartureStatus,
   type DrainCounts,
   hasFinalizer,
+  isLive,
+  isNoticed,
   mayHoldBudgets,
 } from "../../core/departure/departure.ts";
 import type { BudgetDemand } from "../../core/departure/drain-reason.ts";
@@ -12,12 +14,15 @@ import { type PhaseChange, statusAfter, statusWithReason } from "../../core/depa
 import { withLeftBehind } from "../../core/drain/drain-progress.ts";
 import { type DrainStep, explainHeld } from "../../core/drain/drain-step.ts";
 import { explain, type Reason } from "../../core/reason/reason.ts";
-import { type Instant, type Millis, millis, plus } from "../../core/time/time.ts";
-import { messageOf } from "../../errors.ts";
+import { type Instant, type Millis, millis, minutes, plus } from "../../core/time/time.ts";
+import { isLastcallError, messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
 
 /** Progress is written at most this often. The end of a phase is always written. */
 const progressEveryMs = 1000;
+
+/** A finalizer that is refused is tried again after this. */
+const guardAgainMs = minutes(1);
 
 /** Whether a write yields to pending evictions in a burst of notices or takes turns with them. */
 export type PlaceInRush = "Behind" | "Between";
@@ -40,6 +45,7 @@ export class StatusWriter {
   #counts: DrainCounts | undefined;
   #demands: readonly BudgetDemand[] | undefined;
   #writtenAtMs = Number.NEGATIVE_INFINITY;
+  #guardAgainMs = Number.NEGATIVE_INFINITY;
   #writing = false;
   /** The last progress written. */
   #progress: string | undefined;
@@ -90,8 +96,23 @@ export class StatusWriter {
     const next = this.#tail
       .then(() => this.#record(departure, change, hurry.signal))
       .finally(() => this.#hurries.delete(hurry));
-    this.#tail = next.catch(() => undefined);
+    this.#tail = next.then(
+      (after) => this.#guardLater(after),
+      () => undefined,
+    );
     return next;
+  }
+
+  /**
+   * Under a notice, the finalizer follows the first status, as that follows the evictions. It delays
+   * no write that waits already.
+   */
+  async #guardLater(written: Departure | undefined): Promise<void> {
+    if (written === undefined || !isLive(written) || this.#hurries.size > 0) return;
+    const hurry = new AbortController();
+    this.#hurries.add(hurry);
+    await this.#guard(written, hurry.signal);
+    this.#hurries.delete(hurry);
   }
 
   /** Sets the reason and message of the current phase. */
@@ -165,7 +186,9 @@ export class StatusWriter {
     change: Change,
     hurry: AbortSignal,
   ): Promise<Departure | undefined> {
-    const { resourceVersion, status, finalizers } = await this.#guarded(departure);
+    const hasTime = !isNoticed(departure);
+    if (hasTime) await this.#guard(this.#written ?? departure, hurry);
+    const { resourceVersion, status, finalizers } = this.#written ?? departure;
     let waiting: readonly PhaseChange[] = [];
     const after = await this.#executor.record(
       { ...departure, resourceVersion, status, finalizers },
@@ -187,13 +210,22 @@ export class StatusWriter {
   }
 
   /**
-   * The departure with its finalizer, which comes before the first status: what is done from then
-   * on is undone even if somebody deletes the Departure.
+   * Adds the finalizer: before the first status of a departure that has time, so that what is done
+   * from then on is undone even if somebody deletes it. A refusal delays nothing.
    */
-  async #guarded(departure: Departure): Promise<Departure> {
-    const newest = this.#written ?? departure;
-    if (hasFinalizer(newest)) return newest;
-    return (await this.#executor.guard(newest)) ?? newest;
+  async #guard(departure: Departure, hurry: AbortSignal): Promise<void> {
+    const nowMs = this.#clock.monotonic();
+    if (hasFinalizer(departure) || nowMs < this.#guardAgainMs) return;
+    this.#guardAgainMs = nowMs + guardAgainMs;
+    try {
+      this.#written = (await this.#executor.guard(departure, hurry)) ?? this.#written;
+    } catch (error) {
+      const { log, metrics } = this.#executor.telemetry;
+      const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+      metrics.count("lastcall_errors_total", { code });
+      const { name } = departure;
+      log.warn("finalizer-not-added", { departure: name, code, error: messageOf(error) });
+    }
   }
 }
 
