@@ -115,8 +115,8 @@ export interface DepartureStore {
   /** Reads one from the API server, not from the watch cache. */
   read(name: string): Promise<StoreResult>;
   /**
-   * Adds or removes `departureFinalizer`; other finalizers stay. During a burst it yields to cordons
-   * and evictions, until `hurry` aborts.
+   * Adds or removes `departureFinalizer`; other finalizers stay. During a burst it yields to
+   * cordons and evictions, until `hurry` aborts.
    */
   finalize(
     departure: Departure,

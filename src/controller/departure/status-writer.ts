@@ -104,8 +104,8 @@ export class StatusWriter {
   }
 
   /**
-   * Under a notice, the finalizer follows the first status, as that follows the evictions. It delays
-   * no write that waits already.
+   * Under a notice, the finalizer follows the first status, as that follows the evictions. It
+   * delays no write that waits already.
    */
   async #guardLater(written: Departure | undefined): Promise<void> {
     if (written === undefined || !isLive(written) || this.#hurries.size > 0) return;
