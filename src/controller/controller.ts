@@ -10,8 +10,8 @@ import { TerminationMemory } from "../core/drain/drain-time.ts";
 import { drainObstacle } from "../core/drain-plan/drain-obstacle.ts";
 import { planDrain } from "../core/drain-plan/drain-plan.ts";
 import type { Policy } from "../core/policy/policy.ts";
-import type { Millis } from "../core/time/time.ts";
-import { isLastcallError, messageOf } from "../errors.ts";
+import { type Millis, seconds } from "../core/time/time.ts";
+import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import { ActiveDepartures } from "./departure/active-departures.ts";
 import { PendingCordons } from "./departure/status-writer.ts";
 import { RunningDrains } from "./departure/step.ts";
@@ -22,7 +22,10 @@ import { followInterruptions, NoticeReconciler } from "./notice/notice-reconcile
 import { PlanReconciler } from "./plan-reconciler.ts";
 import { Health } from "./plan-reporter.ts";
 import { ActionChecks, WorkloadWatch } from "./policy-checks.ts";
-import { ReleaseChecks } from "./release-checks.ts";
+import { type DrainObstacle, ReleaseChecks } from "./release-checks.ts";
+
+/** How long the pods of a node may take to be listed before its departure starts without that. */
+const podsWithinMs: Millis = seconds(5);
 
 export interface ControllerOptions {
   readonly fleet: Fleet;
@@ -159,19 +162,28 @@ export class Controller {
   }
 
   /** Before a planned start. What cannot be read does not hold it: the API enforces budgets. */
-  async #drainObstacle(node: NodeFacts, policy: Policy | undefined): Promise<string | undefined> {
+  async #drainObstacle(node: NodeFacts, policy: Policy | undefined): Promise<DrainObstacle> {
     const { fleet, ports, telemetry, clock, self } = this.#options;
-    if (policy === undefined || policy.drain.onTimeout !== "RollBack") return undefined;
+    if (policy === undefined || policy.drain.onTimeout !== "RollBack") return "None";
+    const over = new AbortController();
+    const late = clock.sleep(podsWithinMs, over.signal).then(() => {
+      throw new LastcallError("API_UNREACHABLE", `no response within ${podsWithinMs} ms`);
+    });
     try {
-      const [pods, budgets] = await Promise.all([ports.pods.list(node.name), ports.pods.budgets()]);
+      const listed = Promise.all([ports.pods.list(node.name), ports.pods.budgets()]);
+      const [pods, budgets] = await Promise.race([listed, late]);
       const rule = policy.drain;
       const plan = planDrain({ node, pods, budgets, rule, now: clock.now(), self });
       const { departures } = fleet.view();
       const former = departures.filter((one) => one.node.uid === node.uid);
-      return drainObstacle(plan, { rule, former });
+      const detail = drainObstacle(plan, { rule, former });
+      return detail === undefined ? "None" : { detail };
     } catch (error) {
       telemetry.log.warn("look-ahead-failed", { node: node.name, error: messageOf(error) });
-      return undefined;
+      return "Unknown";
+    } finally {
+      over.abort();
+      late.catch(() => undefined);
     }
   }
 

@@ -23,14 +23,17 @@ import { type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
 
+/** What would have a drain rolled back; `Unknown` if the pods could not be listed in time. */
+export type DrainObstacle = { readonly detail: string } | "None" | "Unknown";
+
 export interface ReleaseCheckOptions {
   readonly executor: Pick<Executor, "checkerFor" | "telemetry">;
   readonly clock: Clock;
   /** The current state of the watched fleet, whose policies and departures have actions. */
   readonly view: () => FleetView;
-  /** Looks at the pods of a node: why its drain would be rolled back; undefined if it would not. */
+  /** Looks at the pods of a node for what would have its drain rolled back. Never rejects. */
   readonly drainObstacle?:
-    | ((node: NodeFacts, policy: Policy | undefined) => Promise<string | undefined>)
+    | ((node: NodeFacts, policy: Policy | undefined) => Promise<DrainObstacle>)
     | undefined;
 }
 
@@ -120,7 +123,7 @@ export class ReleaseChecks {
    * Checks one machine whose departure is about to start, and waits for the answer.
    */
   async askNow(question: ReleasabilityQuestion, signal: AbortSignal): Promise<ReleaseAnswer> {
-    const answer = await askAboutRelease(question, this.#options, signal);
+    const answer = await this.#answerTo(question, signal);
     if (this.#note(question, answer) === "News") this.#tellNews();
     return answer;
   }
@@ -186,11 +189,16 @@ export class ReleaseChecks {
   async #askAll(round: readonly ReleasabilityQuestion[], signal: AbortSignal): Promise<void> {
     const notes = await Promise.all(
       round.map(async (question) => {
-        const answer = await askAboutRelease(question, this.#options, signal);
+        const answer = await this.#answerTo(question, signal);
         return this.#note(question, answer);
       }),
     );
     if (notes.includes("News") && !signal.aborted) this.#tellNews();
+  }
+
+  #answerTo(question: ReleasabilityQuestion, signal: AbortSignal): Promise<ReleaseAnswer> {
+    const before = this.#entries.get(question.node.uid)?.answer;
+    return askAboutRelease({ ...question, before }, this.#options, signal);
   }
 
   #note(question: ReleasabilityQuestion, answer: ReleaseAnswer): "News" | "Known" {
@@ -198,7 +206,8 @@ export class ReleaseChecks {
     const before = this.#entries.get(uid)?.answer;
     const againMs = this.#options.clock.monotonic() + problemForMs;
     this.#entries.set(uid, { question, answer, againMs });
-    this.#noteCloud(cloudOf(question.node), answer);
+    // A pod that keeps its node says nothing against the cloud, which has been asked before.
+    this.#noteCloud(cloudOf(question.node), isOfCloud(answer) ? answer : { kind: "Possible" });
     if (answer.kind === "Possible" || before?.kind !== "Problem") return "News";
     return before.reason === answer.reason && before.detail === answer.detail ? "Known" : "News";
   }
@@ -235,11 +244,11 @@ export class ReleaseChecks {
 
 /** Checks one machine with a timeout. A timeout is an answer as well. */
 async function askAboutRelease(
-  question: ReleasabilityQuestion,
+  question: ReleasabilityQuestion & { readonly before: ReleaseAnswer | undefined },
   { executor, clock, view, drainObstacle = nothingKnown }: ReleaseCheckOptions,
   signal: AbortSignal,
 ): Promise<ReleaseAnswer> {
-  const { node, mode } = question;
+  const { node, mode, before } = question;
   const { providerID } = node;
   const refused = ownerProblem(node, mode);
   if (refused !== undefined) return { ...impossible(refused), mode };
@@ -253,14 +262,13 @@ async function askAboutRelease(
   });
   try {
     const detach = detachOf(node, view());
-    const asked = Promise.all([
-      checker.check({ providerID, mode, detach }, until),
-      drainObstacle(node, policyOf(node, view())),
-    ]);
-    const [found, obstacle] = await Promise.race([asked, limit]);
+    const found = await Promise.race([checker.check({ providerID, mode, detach }, until), limit]);
     if (found.kind !== "Possible") return { ...impossible(found.problem), mode };
-    if (obstacle !== undefined) {
-      return { kind: "Problem", reason: "DrainImpossible", detail: obstacle, mode };
+    const obstacle = await drainObstacle(node, policyOf(node, view()));
+    // What is known to keep the node is not gone because nobody answers.
+    if (obstacle === "Unknown" && before?.kind === "Problem" && !isOfCloud(before)) return before;
+    if (typeof obstacle !== "string") {
+      return { kind: "Problem", reason: "DrainImpossible", detail: obstacle.detail, mode };
     }
     return { kind: "Possible", mode, untilAt: plus(clock.now(), goodForMs) };
   } catch (error) {
@@ -273,7 +281,14 @@ async function askAboutRelease(
   }
 }
 
-async function nothingKnown(): Promise<undefined> {}
+async function nothingKnown(): Promise<"None"> {
+  return "None";
+}
+
+/** Whether an answer says something of the cloud, and not of the pods on the node. */
+function isOfCloud(answer: ReleaseAnswer): boolean {
+  return answer.kind !== "Problem" || answer.reason !== "DrainImpossible";
+}
 
 /** The policy by which the node leaves. */
 function policyOf(node: NodeFacts, { departures, policies }: FleetView): Policy | undefined {

@@ -1,6 +1,7 @@
 /** Nodes with a pod that will not leave: draining the others would be for nothing. */
 import { describe, expect, it } from "vitest";
-import { hours, minutes } from "../../src/core/time/time.ts";
+import type { KubeAnswer, KubeRequest } from "../../src/contracts/kube-api.ts";
+import { hours, minutes, seconds } from "../../src/core/time/time.ts";
 import {
   departures,
   ModelWorld,
@@ -99,6 +100,22 @@ describe.each([
 interface Condition {
   readonly type: string;
 }
+
+it("nothing is said of the cloud if a pod is what keeps a node, or if pods are listed slowly", async () => {
+  const { world, home, end } = await fleet({ maxUnavailable: 0 });
+  await world.passUntil(() => statusOf(world, home).reason === "DrainImpossible", hours(4));
+  const send = world.watched.send.bind(world.watched);
+  world.watched.send = async (request: KubeRequest): Promise<KubeAnswer> => {
+    const isOfNode = request.path === "/api/v1/pods" && request.query?.fieldSelector !== undefined;
+    if (isOfNode) await world.clock.sleep(seconds(20));
+    return send(request);
+  };
+  await world.pass(hours(1));
+  const reasons = world.events.map(({ reason }) => reason);
+  expect(reasons).not.toContain("CloudUnreachable");
+  expect(world.logged.join("\n")).not.toContain("machines-not-releasable");
+  await end();
+});
 
 it("a node leaves soon after the pod that kept it may be evicted", async () => {
   const { world, home, end } = await fleet({ maxUnavailable: 0 });
