@@ -19,11 +19,14 @@ interface Heard {
  * The API server's time, by the `Date` of its answers and our monotonic clock. The instants in its
  * objects (deletion, creation, notices) are compared with its own time, so that a wrong clock of
  * this machine, or a step of it, ends no grace period early. While both clocks agree within a few
- * seconds, it is the time of this machine.
+ * seconds, it is the time of this machine. Behind a proxy that sets `Date` itself, it is the
+ * proxy's.
  */
 export class ServerClock implements Clock {
   readonly #own: Clock;
   #heard: readonly Heard[] = [];
+  /** Of the last answer, if its time was later than expected, which the next one has to confirm. */
+  #doubted: number | undefined;
 
   constructor(own: Clock) {
     this.#own = own;
@@ -34,6 +37,10 @@ export class ServerClock implements Clock {
     const atMs = this.#own.monotonic();
     const recent = this.#heard.filter((one) => atMs - one.atMs < windowMs);
     const aheadMs = serverAt + halfSecondMs - atMs;
+    const doubted = this.#doubted;
+    this.#doubted = aheadMs - (this.now() - atMs) > toleranceMs ? aheadMs : undefined;
+    const isConfirmed = doubted !== undefined && Math.abs(aheadMs - doubted) <= toleranceMs;
+    if (this.#doubted !== undefined && !isConfirmed) return;
     // Of several, the largest counts: an answer can arrive late, never early.
     const last = recent.at(-1);
     if (last !== undefined && atMs - last.atMs < seconds(1) && last.aheadMs >= aheadMs) return;
@@ -72,7 +79,8 @@ export function onServerTime(
   const clock = new ServerClock(own);
   const send = async (request: KubeRequest): Promise<KubeAnswer> => {
     const answer = await api.send(request);
-    if (answer.serverAt !== undefined) clock.hear(answer.serverAt);
+    // An error may be a proxy's own, with the time of its machine.
+    if (answer.serverAt !== undefined && answer.status < 400) clock.hear(answer.serverAt);
     return answer;
   };
   const watch = (request: KubeWatchRequest) => api.watch(request);
