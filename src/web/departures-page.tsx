@@ -4,7 +4,7 @@ import { Headline } from "./headline.tsx";
 import { groupings, type ListView } from "./list-choice.ts";
 import { FilterField } from "./list-tools.tsx";
 import { MoreButton } from "./more-button.tsx";
-import { NextTable, Where, whereText } from "./next-table.tsx";
+import { NextTable, NodeCells, whereText } from "./next-table.tsx";
 import { CutText, NodeName } from "./node-name.tsx";
 import type { VNode } from "./preact.ts";
 import {
@@ -217,16 +217,7 @@ function OnHold({ view, rows }: Rows): VNode | null {
         <tbody>
           {shown.map((row) => (
             <tr key={row.id} title={readable(row.explain, view)}>
-              <td class="who">
-                <NodeName name={row.node} />
-                <Where row={row} />
-              </td>
-              <td class="wide">
-                <CutText text={row.zone} />
-              </td>
-              <td class="wide">
-                <CutText text={row.pool} />
-              </td>
+              <NodeCells row={row} />
               <td class="said">
                 <HeldBy view={view} row={row} />
               </td>
@@ -264,16 +255,7 @@ function Staying({ view, rows }: Rows): VNode | null {
           <tbody>
             {shown.map((row) => (
               <tr key={row.id} title={readable(row.explain, view)}>
-                <td class="who">
-                  <NodeName name={row.node} />
-                  <Where row={row} />
-                </td>
-                <td class="wide">
-                  <CutText text={row.zone} />
-                </td>
-                <td class="wide">
-                  <CutText text={row.pool} />
-                </td>
+                <NodeCells row={row} />
                 <td class="said">{reasonWords[row.reason]?.[language] ?? row.reason}</td>
               </tr>
             ))}

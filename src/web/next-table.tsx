@@ -151,6 +151,19 @@ function NextRow({ view, row }: { readonly view: PageView; readonly row: BoardRo
         </span>
         <span class="dim">{departAt === null ? "" : relativeText(departAt, now, view)}</span>
       </td>
+      <NodeCells row={row} />
+      <td class="middle">{whyText(row, view)}</td>
+      <td class="state">
+        <StatusText view={view} row={row} />
+      </td>
+    </tr>
+  );
+}
+
+/** The cells of a node: its name, zone and pool. */
+export function NodeCells({ row }: { readonly row: BoardRow }): VNode {
+  return (
+    <>
       <td class="who">
         <NodeName name={row.node} />
         <Where row={row} />
@@ -161,16 +174,12 @@ function NextRow({ view, row }: { readonly view: PageView; readonly row: BoardRo
       <td class="wide">
         <CutText text={row.pool} />
       </td>
-      <td class="middle">{whyText(row, view)}</td>
-      <td class="state">
-        <StatusText view={view} row={row} />
-      </td>
-    </tr>
+    </>
   );
 }
 
 /** Zone and pool below the name, if the screen has no columns for them. */
-export function Where({ row }: { readonly row: BoardRow }): VNode {
+function Where({ row }: { readonly row: BoardRow }): VNode {
   return (
     <span class="where narrow">
       <CutText text={whereText(row)} />
