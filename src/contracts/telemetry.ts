@@ -147,6 +147,10 @@ export const clusterEvents = {
     ...{ type: "Warning", about: aboutDeparture },
     tells: "The capacity to reserve before the drain was not available in time.",
   },
+  RequestRefused: {
+    ...{ type: "Warning", about: aboutDeparture },
+    tells: "A request that the departure needs keeps failing, and the server's last answer.",
+  },
   DrainBlocked: {
     ...{ type: "Warning", about: aboutBudget },
     tells: "The pod blocks the drain, with the reason given by its budget or by the API server.",

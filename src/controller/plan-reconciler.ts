@@ -13,15 +13,7 @@ import type { FleetPlan } from "../core/plan/fleet-plan.ts";
 import { policyStatuses } from "../core/plan/plan-status.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { isReleaseReason } from "../core/policy/release-answer.ts";
-import {
-  earliest,
-  type Instant,
-  type Millis,
-  millis,
-  minutes,
-  plus,
-  seconds,
-} from "../core/time/time.ts";
+import { earliest, type Instant, type Millis, millis, minutes, plus } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { DeletedDepartures } from "./deleted-departures.ts";
 import type { ActiveDepartures } from "./departure/active-departures.ts";
@@ -30,6 +22,7 @@ import type { Executor } from "./executor.ts";
 import { FleetHealthReporter } from "./fleet-health-reporter.ts";
 import { LaunchTimeCache } from "./launch-time-cache.ts";
 import type { PlaceholderSweep } from "./leftovers.ts";
+import { againAfter, gatherAfter } from "./pass-pace.ts";
 import { type Health, PlanReporter, SoonTaints } from "./plan-reporter.ts";
 import type { ReleaseChecks } from "./release-checks.ts";
 
@@ -76,6 +69,9 @@ export class PlanReconciler {
   #logged: ReadonlySet<string> = new Set();
   /** The duration of the last pass's decision. */
   #decidingMs: Millis = millis(0);
+  #didActFail = false;
+  /** How many passes in a row had an act that failed. */
+  #failedPasses = 0;
 
   constructor(options: PlanReconcilerOptions) {
     this.#options = options;
@@ -158,6 +154,7 @@ export class PlanReconciler {
     checks.ask({ ...verdict, departures }, signal);
     this.#reporter.show(verdict.plan, snapshot.departures);
     this.#decidingMs = millis(clock.monotonic() - decidesSince);
+    this.#didActFail = false;
     await this.#carryOutAll(verdict.decisions, snapshot, signal);
     const soonAt = this.#options.dryRun
       ? undefined
@@ -165,7 +162,14 @@ export class PlanReconciler {
     if (!this.#options.dryRun) this.#showStatus(verdict.plan, snapshot);
     await this.#sweep(signal);
     health.passEnded();
-    return earliest(verdict.askAgainAt, soonAt);
+    return earliest(earliest(verdict.askAgainAt, soonAt), this.#actAgainAt());
+  }
+
+  /** When acts that have failed are tried again, unless something changes before. */
+  #actAgainAt(): Instant | undefined {
+    this.#failedPasses = this.#didActFail ? this.#failedPasses + 1 : 0;
+    if (!this.#didActFail) return undefined;
+    return plus(this.#options.clock.now(), againAfter(this.#failedPasses));
   }
 
   /** Writes the status in the background. It is informational, so an error stops nothing. */
@@ -343,7 +347,7 @@ export class PlanReconciler {
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
     metrics.count("lastcall_errors_total", { code });
     log.warn("act-failed", { code, error: messageOf(error) });
-    this.#wakeup.wake();
+    this.#didActFail = true;
   }
 }
 
@@ -361,27 +365,4 @@ function aboutWhom(decision: Decision): string {
 
 function earlierOf(a: Instant | undefined, b: Instant): Instant {
   return a === undefined || b < a ? b : a;
-}
-
-/** Changes come in bursts: a pass waits at least this long after the first one. */
-const batchMs: Millis = millis(20);
-/** The shortest pause between two passes. */
-const leastMs: Millis = millis(200);
-/** The longest delay of a requested departure. */
-const mostMs: Millis = seconds(5);
-/** The pause after a decision, as a multiple of its duration. */
-const restShare = 9;
-
-/**
- * How long a pass waits for further changes, if the pass before took `decidingMs` to decide and
- * ended `restedMs` ago. In a fleet that changes all the time, deciding thereby takes a tenth of a
- * core (more only if a pass takes over half a second), and notices are not delayed by one pass
- * after another. In a quiet fleet the time since the last pass counts as waited.
- */
-export function gatherAfter(before: {
-  readonly decidingMs: Millis;
-  readonly restedMs: Millis;
-}): Millis {
-  const restMs = Math.min(mostMs, Math.max(leastMs, before.decidingMs * restShare));
-  return millis(Math.max(batchMs, restMs - before.restedMs));
 }

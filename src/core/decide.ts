@@ -75,8 +75,9 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     wakeAt: undefined,
     asks: [],
   };
+  const about = inTurn(snapshot, pass).flatMap((departure) => aboutDeparture(departure, pass));
   const decisions = [
-    ...inTurn(snapshot, pass).flatMap((departure) => aboutDeparture(departure, pass)),
+    ...about.filter((one) => !isAfterStart(one, pass)),
     ...snapshot.nodes.flatMap((node) => aboutNode(node, pass)),
   ];
   return { decisions, plan, asks: pass.asks, askAgainAt: nextLook(decisions, pass) };
@@ -103,6 +104,16 @@ function inTurn({ departures }: Snapshot, { planned, now }: Pass): readonly Depa
       (a.departAt ?? 0) - (b.departAt ?? 0) ||
       (a.name < b.name ? -1 : 1),
   );
+}
+
+/**
+ * Whether it moves a departure because of a start that this pass only asks for. The pass that sees
+ * the start moves it: while a start is refused, every pass would move all others a little further.
+ */
+function isAfterStart(decision: Decision, { begun, leaving }: Pass): boolean {
+  if (decision.kind !== "Move" || leaving.has(decision.departure.node.uid)) return false;
+  const { departure, policy = "" } = decision;
+  return departure.policy === policy && begun.has(policy);
 }
 
 function indexOf(plan: FleetPlan): Pick<Pass, "planned" | "left" | "waves" | "health"> {
@@ -176,6 +187,7 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   if (node === undefined) return [];
   if (isLeavingByAnother(departure, pass)) return hold(departure, { reason: "Started" }, pass);
   if (departAt !== undefined && departAt > now) return early(departure, pass);
+  if (departure.isResting) return [];
   const unread = pass.bad.get(departure.policy ?? pass.left.get(node.uid)?.blockedBy ?? "");
   if (unread !== undefined) return hold(departure, unreadableAs(unread), pass);
   const policy = policyFor(departure, node, snapshot.policies);
@@ -266,7 +278,7 @@ type Due = Pick<StartQuestion, "policy" | "planned">;
 function due(departure: Departure, { policy, planned }: Due, pass: Pass): Decision[] {
   const node = pass.nodes.get(departure.node.name);
   if (node === undefined || pass.begun.has(policy.name)) return [];
-  if (pass.leaving.has(node.uid)) return [];
+  if (pass.leaving.has(node.uid) || departure.isResting) return [];
   const { ledger, now, snapshot } = pass;
   const isOurs = isVoluntary(departure.cause);
   const question: StartQuestion = {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { gatherAfter } from "../../src/controller/plan-reconciler.ts";
+import { gatherAfter } from "../../src/controller/pass-pace.ts";
 import { millis } from "../../src/core/time/time.ts";
 
 it.each([

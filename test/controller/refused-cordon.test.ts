@@ -194,3 +194,52 @@ describe("a start whose leader died before the cordon", () => {
     expect(Math.min(...gaps, Number.POSITIVE_INFINITY)).toBeGreaterThan(minutes(1));
   });
 });
+
+/** Answers each write of the status of a node's departure with 422. */
+function refuseStatuses(world: ModelWorld, isRefused: (node: string) => boolean): void {
+  const send = world.watched.send.bind(world.watched);
+  world.watched.send = async (request: KubeRequest): Promise<KubeAnswer> => {
+    const [, name = ""] = /\/departures\/([^/]+)\/status$/.exec(request.path) ?? [];
+    if (request.method === "GET" || !isRefused(name.slice(0, 2))) return send(request);
+    const message = "status: Forbidden: denied by policy departures.example.com";
+    const body = { kind: "Status", apiVersion: "v1", status: "Failure", code: 422, message };
+    return { status: 422, body };
+  };
+}
+
+describe("a start whose record is refused for hours", () => {
+  const policy = { lifetime: { max: "10h", reserve: "30m" } };
+
+  it("holds back no other node, and is told in the server's words", async () => {
+    const world = fleet(policy);
+    refuseStatuses(world, (node) => node === "n0");
+    const cordons = cordonsOf(world);
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(hours(12));
+    stop.abort();
+    await running;
+    const left = new Set(cordons.map(({ node }) => node));
+    expect([...left].filter((node) => /^n[0-4]$/.test(node)).sort()).toEqual([
+      ...["n1", "n2", "n3", "n4"],
+    ]);
+    const told = world.events.filter(({ reason }) => reason === "RequestRefused");
+    expect(told[0]?.message).toContain("denied by policy departures.example.com");
+  });
+
+  it("moves no other departure while nothing has started", async () => {
+    const world = fleet(policy);
+    refuseStatuses(world, () => true);
+    let moves = 0;
+    world.afterRequest = ({ method, path }) => {
+      if (method === "PATCH" && /\/departures\/[^/]+$/.test(path)) moves += 1;
+    };
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(hours(12));
+    stop.abort();
+    await running;
+    // Each of the five misses its time and then its deadline.
+    expect(moves).toBeLessThanOrEqual(5 * 4);
+  });
+});

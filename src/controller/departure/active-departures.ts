@@ -11,6 +11,7 @@ import { isKnownPhase } from "../../core/departure/ledger.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
+import { DepartureTelemetry } from "./departure-telemetry.ts";
 import { DepartureRun } from "./run.ts";
 import type { RunOptions } from "./step.ts";
 
@@ -18,6 +19,9 @@ type First = Parameters<DepartureRun["run"]>[1];
 
 /** How long a failed planned run rests before it is resumed. */
 const restMs: Millis = minutes(1);
+
+/** After how many failures a refusal is told again: half an hour of a planned departure. */
+const tellEvery = 30;
 
 /** The longest rest under a notice, where the backoff applies. */
 const noticedRestMs: Millis = seconds(1);
@@ -125,14 +129,15 @@ export class ActiveDepartures {
 
   /**
    * Returns the departures with the state of their runs, so that no decision is based on a state
-   * older than our own last write.
+   * older than our own last write, and with what could not be written: that its start failed.
    */
   overlay(departures: readonly Departure[]): readonly Departure[] {
-    if (this.#runs.size + this.#ended.size === 0) return departures;
+    if (this.#runs.size + this.#ended.size + this.#rests.size === 0) return departures;
     return departures.map((one) => {
       const ended = this.#isOutdated(one) ? this.#ended.get(one.uid) : undefined;
       const status = this.#runs.get(one.uid)?.newestStatus ?? ended;
-      return status === undefined ? one : { ...one, status };
+      if (status !== undefined) return { ...one, status };
+      return this.#isResting(one) ? { ...one, isResting: true } : one;
     });
   }
 
@@ -186,7 +191,16 @@ export class ActiveDepartures {
     if (code === "LEASE_LOST") return;
     metrics.count("lastcall_errors_total", { code });
     log.error("run-failed", { departure: departure.name, code, error: messageOf(error) });
+    this.#tellRefusal(departure, messageOf(error));
     this.#rest(departure, signal);
+  }
+
+  /** The status may be what is refused. Told when it begins, and again before the Event expires. */
+  #tellRefusal(departure: Departure, detail: string): void {
+    const failures = this.#rests.get(departure.uid)?.failures ?? 0;
+    if (failures % tellEvery !== 0) return;
+    const { telemetry } = this.#options.executor;
+    new DepartureTelemetry(telemetry, this.#options.clock).refused(departure, detail);
   }
 
   #rest(departure: Departure, signal: AbortSignal): void {

@@ -197,6 +197,12 @@ export class DepartureTelemetry {
     this.#sayOnce("volumes", departure, { reason: "VolumesAttached", message, about: [] });
   }
 
+  /** Reports a refusal that its status may not show, because that is what was refused. */
+  refused(departure: Departure, detail: string): void {
+    const message = `A request that the departure of ${departure.node.name} needs keeps failing: ${detail}`;
+    this.#sayOnce("refused", departure, { reason: "RequestRefused", message, about: [] });
+  }
+
   /** Reports the end of the drain, once: late pods are drained separately. */
   drainEnded(
     departure: Departure,

@@ -126,6 +126,11 @@ export interface Departure {
   readonly policy?: string | undefined;
   /** Set by a person to hold the departure. */
   readonly hold: boolean;
+  /**
+   * Whether its start failed just now, for a reason that could not be recorded in its status. Known
+   * only to the process that tried.
+   */
+  readonly isResting?: boolean | undefined;
   readonly status: DepartureStatus;
 }
 

@@ -280,7 +280,7 @@ export function triage(node: NodeFacts, context: TriageInput): Triage {
       keptAt: keptInstant(departure, node),
       keptDeadlineAt: departure?.deadlineAt,
       plannedInTime: plannedAt <= deadlineAt,
-      isHeld: departure?.status.phase === "Held",
+      isHeld: departure?.status.phase === "Held" || departure?.isResting === true,
       isHeldByPerson: departure?.hold === true,
       waitsForBudget: isHeldBy(departure, "BudgetSpent"),
     };
