@@ -1,10 +1,10 @@
-import { keptAway, type OpenTime, openTime } from "../limits/gate.ts";
+import { keptAway, type OpenTime, openTime, previousOpen } from "../limits/gate.ts";
 import { type OpenHours, openHours } from "../limits/windows.ts";
 import type { Policy } from "../policy/policy.ts";
 import { type Instant, instant, later, type Millis, millis } from "../time/time.ts";
 import type { PlanCandidates, PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
 import { type MissedPlan, placeMissed, placeOverdue } from "./overdue-plan.ts";
-import { byTime, departureOf, placeJobs } from "./planned-departure.ts";
+import { byTime, departureOf, type Job, placeJobs } from "./planned-departure.ts";
 import {
   bestGapMs,
   earlyInstants,
@@ -194,7 +194,7 @@ function placeInTime(classes: Classes, scene: Scene): InTime {
   const open = clearOfRequests(problem, { gap: goal, requested: scene.requested });
   const spacing = open === problem.open ? wanted : spacingOf({ ...problem, open });
   const seated = placeJobs({
-    jobs: classes.free,
+    jobs: problem.jobs,
     spacing,
     mode,
     goal,
@@ -237,16 +237,45 @@ function goalOf({ spacing: { mode, minMs } }: Policy, best: number | null): numb
 /**
  * The problem with the newest start as a neighbor. A node that cannot keep half of the others' gap
  * from it is exempt from it; but not one that can keep `spacing.min`, however far apart the others
- * could be.
+ * could be. An exempt one keeps the room there is.
  */
-function problemAfterStart(classes: Classes, scene: Scene): SpacingProblem {
-  const problem = problemOf(classes, scene);
+function problemAfterStart(classes: Classes, scene: Scene): JobProblem {
+  const problem = { ...problemOf(classes, scene), jobs: classes.free };
   const at = leftAt(classes, scene);
   if (at === undefined) return problem;
   const { policy } = scene;
-  const half = Math.floor(goalOf(policy, bestGapMs(spacingOf(problem))) / 2);
-  const leastGap = Math.min(half, policy.spacing.minMs);
-  return { ...problem, lastStart: { at, leastGap } };
+  const { minMs } = policy.spacing;
+  const goal = goalOf(policy, bestGapMs(spacingOf(problem)));
+  const leastGap = Math.min(Math.floor(goal / 2), minMs);
+  const afterStart = { ...problem, lastStart: { at, leastGap } };
+  return clearOfStart(afterStart);
+}
+
+interface JobProblem extends SpacingProblem {
+  readonly jobs: readonly Job[];
+}
+
+/**
+ * The problem in which the jobs that are exempt from the newest start leave as far from it as they
+ * can, if all others can keep that distance from each other. Otherwise they might leave beside it.
+ */
+function clearOfStart(problem: JobProblem): JobProblem {
+  const { jobs, open, lastStart } = problem;
+  if (lastStart === undefined) return problem;
+  const roomUntil = lastStart.at + lastStart.leastGap;
+  const isExempt = ({ deadline }: Job): boolean => previousOpen(open, deadline) < roomUntil;
+  if (!jobs.some(isExempt)) return problem;
+  const clearBy = (distance: number): JobProblem => ({
+    ...problem,
+    jobs: jobs.map((job) => {
+      if (!isExempt(job)) return job;
+      const clearAt = Math.min(previousOpen(open, job.deadline), lastStart.at + distance);
+      return { ...job, release: Math.max(job.release, clearAt) };
+    }),
+  });
+  const canKeep = (distance: number): boolean =>
+    earlyInstants(spacingOf(clearBy(distance)), distance) !== undefined;
+  return clearBy(largest(lastStart.leastGap, canKeep));
 }
 
 function hoursUntilLastDeadline({ policy, candidates, at }: PlanCandidates): OpenHours {
@@ -282,13 +311,18 @@ export function clearOfRequests(problem: SpacingProblem, around: AroundRequests)
   const clearBy = (distance: number): OpenTime => keptAway(problem.open, walls, distance);
   const canKeep = (distance: number): boolean =>
     earlyInstants(spacingOf({ ...problem, open: clearBy(distance) }), gap) !== undefined;
-  if (canKeep(gap)) return clearBy(gap);
+  return clearBy(largest(gap, canKeep));
+}
+
+/** The largest whole number up to a limit that is possible, if all smaller ones are; 0 always is. */
+function largest(limit: number, isPossible: (one: number) => boolean): number {
+  if (isPossible(limit)) return limit;
   let kept = 0;
-  let lost = gap;
+  let lost = limit;
   while (lost - kept > 1) {
-    const distance = Math.floor((kept + lost) / 2);
-    if (canKeep(distance)) kept = distance;
-    else lost = distance;
+    const middle = Math.floor((kept + lost) / 2);
+    if (isPossible(middle)) kept = middle;
+    else lost = middle;
   }
-  return clearBy(kept);
+  return kept;
 }

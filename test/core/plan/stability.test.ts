@@ -321,8 +321,28 @@ describe("the newest start in Even", () => {
   it("does not crowd the others for a node that cannot keep spacing.min from it", () => {
     const nodes = [leftMinutes("n1", 5), leftMinutes("n2", 1260)];
     const made = plan({ nodes, policy: even, departures: [gone] });
-    expect(made.spacing.bestMs).toBe(minutes(1260));
+    // n1 leaves at its deadline, as far from the start as it can.
+    expect(made.spacing.bestMs).toBe(minutes(1255));
   });
+
+  it.each(["Even", "Late"] as const)(
+    "keeps a node that cannot keep half of the others' gap from it as far away as possible, in %s",
+    (mode) => {
+      // Without the start, the best gap is 8:31. n1 has 4:13, less than half of it.
+      const started = aDeparture(aNode("n0"), {
+        departAt: now,
+        status: { phase: "Ended", startedAt: now },
+      });
+      const at = (name: string, seconds: number) =>
+        aNode(name, { createdAt: instant(now - hours(23.5) + seconds * 1000) });
+      const nodes = [at("n1", 253), at("n2", 511)];
+      const policy = aPolicy({ spacing: { mode, minMs: minutes(10) } });
+      expect(departs(plan({ nodes, policy, departures: [started] }))).toEqual({
+        n1: "2026-11-20T00:04:13.000Z",
+        n2: "2026-11-20T00:08:31.000Z",
+      });
+    },
+  );
 });
 
 describe("the newest start in a crowded Late plan", () => {
