@@ -206,6 +206,7 @@ export const departureStatus: ObjectField = {
     message: textField({ description: "The reason in one sentence." }),
     startedAt: instantField("When it started and the node was marked."),
     endedAt: instantField("When it ended."),
+    nodeCreatedAt: instantField("The Node's `creationTimestamp`."),
     machine: {
       type: "object",
       description: "The machine, recorded just before its release.",

@@ -263,7 +263,10 @@ export class DepartureRun {
 
   async #advance(result: PhaseResult): Promise<boolean> {
     const { clock, statusWriter, telemetry } = this.#context;
-    const change: PhaseChange = { ...result, at: clock.now(), policy: this.#policyOfHook };
+    const change: PhaseChange = {
+      ...{ ...result, at: clock.now(), policy: this.#policyOfHook },
+      nodeCreatedAt: this.#ownNode?.createdAt,
+    };
     const before = this.#departure;
     if (!isUnderWay(before)) this.#beginning = statusAfter(before, change);
     const after = this.#isUrgent(result)
@@ -289,6 +292,11 @@ export class DepartureRun {
     const isNews = change.event === "RolledBack" && noticeOf(fresh) !== this.#noticeBefore;
     const found = isNews ? interruptionOf(fresh, this.#node) : undefined;
     return statusAfter(fresh, found?.event === "Noticed" ? { ...found, at: change.at } : change);
+  }
+
+  /** Not another one that has its name now. */
+  get #ownNode(): NodeFacts | undefined {
+    return this.#node?.uid === this.#departure.node.uid ? this.#node : undefined;
   }
 
   /** Kept for the completion of the lifecycle hook, which may follow the end of the node. */

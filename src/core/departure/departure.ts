@@ -169,6 +169,8 @@ export interface DepartureStatus {
    * gone when they are resumed.
    */
   readonly policy?: string | undefined;
+  /** The Node's `creationTimestamp`, recorded because the limits count replacements later. */
+  readonly nodeCreatedAt?: Instant | undefined;
   /** The tool that was removing the node when last seen, which holds the departure. */
   readonly leftTo?: string | undefined;
   readonly timeline: readonly TimelineEntry[];

@@ -130,6 +130,8 @@ export interface PhaseChange {
   readonly until?: Instant | undefined;
   /** The policy to record, which otherwise is unknown once the node is gone. */
   readonly policy?: string | undefined;
+  /** When the node came, which otherwise is unknown once it is gone. */
+  readonly nodeCreatedAt?: Instant | undefined;
   readonly at: Instant;
 }
 
@@ -157,6 +159,7 @@ export function statusAfter(
     reason: change.reason,
     message,
     ...(change.policy !== undefined && { policy: change.policy }),
+    ...(change.nodeCreatedAt !== undefined && { nodeCreatedAt: change.nodeCreatedAt }),
     timeline: withEntry(status.timeline, {
       at: change.at,
       step: phase,

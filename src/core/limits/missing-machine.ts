@@ -124,11 +124,14 @@ function cameOf(nodes: readonly NodeFacts[]): readonly number[] {
   return nodes.flatMap(({ createdAt }) => createdAt ?? []);
 }
 
-/** When the nodes came that have left since: just before the first of their departures was made. */
+/**
+ * When the nodes came that have left since. If no departure of theirs has recorded it, then before
+ * the first of these was made: just before, unless it was made by a person or by a notice.
+ */
 function cameAndLeft(departures: readonly Departure[]): readonly number[] {
   const first = new Map<string, number>();
   for (const departure of departures) {
-    const { createdAt } = departure;
+    const createdAt = departure.status.nodeCreatedAt ?? departure.createdAt;
     const uid = uidOf(departure);
     if (createdAt !== undefined) first.set(uid, Math.min(createdAt, first.get(uid) ?? createdAt));
   }

@@ -125,6 +125,7 @@ export function statusObject(status: DepartureStatus): Readonly<Record<string, u
     ...status,
     startedAt: formatted(status.startedAt),
     endedAt: formatted(status.endedAt),
+    nodeCreatedAt: formatted(status.nodeCreatedAt),
     actions: status.actions?.map((one) =>
       withoutGaps({ ...one, startedAt: formatted(one.startedAt) }),
     ),
@@ -145,6 +146,7 @@ function statusOf(raw: Fields): DepartureStatus {
     message: textOf(raw.message),
     startedAt: instantOf(raw.startedAt),
     endedAt: instantOf(raw.endedAt),
+    nodeCreatedAt: instantOf(raw.nodeCreatedAt),
     machine: isFields(machine) ? (machine as unknown as MachineRecord) : undefined,
     drain: isFields(drain) ? (drain as unknown as DrainCounts) : undefined,
     demands: Array.isArray(demands) ? (demands as readonly BudgetDemand[]) : undefined,

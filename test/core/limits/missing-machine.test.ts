@@ -73,6 +73,15 @@ describe("a machine that has left", () => {
     expect(missingIn({ departures })).toEqual({ spot: ["n2"] });
   });
 
+  it("is not replaced by a node that was there before, whenever it was asked to leave", () => {
+    const cause = "Manual";
+    const heir = left("n2", 10, { cause, createdAt: minutesAgo(58) });
+    const status = { ...heir.status, nodeCreatedAt: longAgo };
+    expect(missingIn({ departures: [left("n1", 60), { ...heir, status }] })).toEqual({
+      spot: ["n1", "n2"],
+    });
+  });
+
   it.each([
     ["released to its group", "Recreate", {}, 24 * 60],
     ["released for Karpenter", "NodeClaim", {}, 60],

@@ -11,6 +11,7 @@ const status: Required<DepartureStatus> = {
   message: "n1 is drained, and its machine is released.",
   startedAt: at("2026-11-20T12:00:00Z"),
   endedAt: at("2026-11-20T12:05:00Z"),
+  nodeCreatedAt: at("2026-11-19T12:00:00Z"),
   machine: { id: "i-1", mode: "Recreate" },
   drain: { total: 3, left: 0, evicted: 2, forced: 1, waiting: 0, blocked: 0, cut: 0 },
   demands: [{ budget: "default/web", pods: 2, disruptionsAllowed: 1 }],
