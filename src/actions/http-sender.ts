@@ -1,5 +1,9 @@
 import type { LookupAddress } from "node:dns";
-import http, { type IncomingMessage, type RequestOptions } from "node:http";
+import http, {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestOptions,
+} from "node:http";
 import https from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { parseHttpDate } from "../core/time/time.ts";
@@ -89,7 +93,7 @@ export class HttpSender {
       const response = await exchange(url, { request, route, signal });
       const { statusCode: status = 0, headers } = response;
       const body = await boundedText(response, what);
-      return { status, body, retryAfterMs: spanOf(headers["retry-after"], headers.date) };
+      return { status, body, retryAfterMs: retryAfterMsOf(headers) };
     } catch (error) {
       signal.throwIfAborted();
       throw error instanceof LastcallError ? error : unreachable(what, url, error);
@@ -211,6 +215,16 @@ function exchange(
     asked.on("error", reject);
     asked.end(body);
   });
+}
+
+/** The longest `X-RateLimit-Reset` in seconds that is a span, not a time since 1970. */
+const longestReset = 24 * 60 * 60;
+
+/** `Retry-After`, or `X-RateLimit-Reset` in seconds, which Datadog sends instead. */
+function retryAfterMsOf(headers: IncomingHttpHeaders): number | undefined {
+  const reset = Number(headers["x-ratelimit-reset"] ?? Number.NaN);
+  const resetMs = reset >= 0 && reset <= longestReset ? reset * 1000 : undefined;
+  return spanOf(headers["retry-after"], headers.date) ?? resetMs;
 }
 
 /** `Retry-After` in seconds, or as an instant relative to the response's `Date`. */

@@ -145,18 +145,18 @@ function marked(key: string): string {
 }
 
 /**
- * The filter for the silences of a machine: Alertmanager compares it with a matcher's value as
- * text, even if that is a pattern. Undefined if no matcher names the machine.
+ * The filter for the silences of a machine: since version 0.22, Alertmanager finds silences with
+ * the same matcher, by its label, its kind and the text of its value, even if that is a pattern
+ * (https://github.com/prometheus/alertmanager/pull/2443). Undefined if none names the machine.
  */
 function filterOf(matchers: readonly string[], target: ActionTarget): string | undefined {
   const names = [target.node, target.instanceId].filter((one) => one !== undefined);
-  const all = matchers.map(matcherOf);
-  const its = all.find(({ name, value, isEqual }) => {
+  const its = matchers.map(matcherOf).find(({ value, isEqual }) => {
     const plain = String(value).replaceAll("\\", "");
-    const isAlone = all.filter((one) => one.name === name).length === 1;
-    return isEqual === true && isAlone && names.some((one) => plain.includes(one));
+    return isEqual === true && names.some((one) => plain.includes(one));
   });
-  return its && `${its.name}="${String(its.value).replace(/[\\"]/g, "\\$&")}"`;
+  const operator = its?.isRegex === true ? "=~" : "=";
+  return its && `${its.name}${operator}"${String(its.value).replace(/[\\"]/g, "\\$&")}"`;
 }
 
 const matcherForm = /^(?<name>\w+) *(?<operator>=~|!~|!=|=) *(?<value>.*)$/s;

@@ -27,7 +27,7 @@ import {
   sendForJson,
   sendOk,
 } from "./action-sink.ts";
-import { addressUnder, answerInvalid } from "./http-sender.ts";
+import { addressUnder, answerInvalid, faultOfAnswer } from "./http-sender.ts";
 import { AlertmanagerSilencer, DatadogMuter, MackerelStatusSetter } from "./mutes.ts";
 
 /** The runner of a kind with an HTTP receiver; undefined for other kinds. */
@@ -150,10 +150,16 @@ const slackErrors: readonly (readonly [ErrorCode, readonly string[]])[] = [
   ["ACTION_REFUSED", ["invalid_arguments", "msg_too_long", "no_text"]],
 ];
 
-/** Teams accepts messages up to 28 KB. */
-const mostCardBytes = 28_000;
+/**
+ * Teams accepts messages up to 28 KB by its documentation, but refuses some from 20,811 characters
+ * on (https://github.com/atc0005/go-teams-notify/issues/59).
+ */
+const mostCardBytes = 20_000;
 
-/** A card for a Teams workflow, which responds with 202. */
+/** The response of a connector that did not deliver a message: its own status is 200. */
+const notDelivered = /returned HTTP error (\d{3})/;
+
+/** A card for a Teams workflow, which responds with 202, or for a connector, the older webhook. */
 const teamsSink: MessageSink<"teams"> = {
   check: async ({ url, secretRef }, about) =>
     firstProblem(
@@ -167,7 +173,9 @@ const teamsSink: MessageSink<"teams"> = {
     const fits = (message: string) => bytesOf(JSON.stringify(card(message))) <= mostCardBytes;
     const message = fitText(how.message, fits);
     const request = { what: "send to Teams", url, method: "POST", ...jsonRequest(card(message)) };
-    await sendOk(request, about.options, about.signal);
+    const { body } = await sendOk(request, about.options, about.signal);
+    const status = notDelivered.exec(body)?.[1];
+    if (status !== undefined) throw faultOfAnswer(request.what, { status: Number(status), body });
     return { detail: "sent" };
   },
 };

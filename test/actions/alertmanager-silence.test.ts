@@ -1,61 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { minutes } from "../../src/core/time/time.ts";
 import { actionRunnerContract, aTask } from "../contract/action-runner.contract.ts";
-import { type Receiver, secret, secretRef, sinkWorld } from "./sink-world.ts";
-
-interface Silence {
-  readonly id: string;
-  readonly comment: string;
-  readonly matchers: unknown;
-  readonly startsAt: string;
-  readonly endsAt: string;
-  readonly createdBy: string;
-  status: { state: string };
-}
-
-/**
- * Filters silences as Alertmanager does: by the text of a matcher's value, even if it is a pattern.
- */
-function isFound({ matchers }: Silence, filter: string | null): boolean {
-  if (filter === null) return true;
-  const [, name, value = ""] = /^(\w+)="(.*)"$/s.exec(filter) ?? [];
-  const found = (matchers as { name: string; value: string }[]).find((one) => one.name === name);
-  return found?.value === value.replace(/\\(["\\])/g, "$1");
-}
-
-/** The part of Alertmanager's API v2 for silences that Lastcall uses. */
-function alertmanager(): Receiver<"alertmanagerSilence"> & { readonly silences: Silence[] } {
-  const silences: Silence[] = [
-    {
-      ...{ id: "of-a-person", comment: "mine", matchers: [], createdBy: "me" },
-      ...{ startsAt: "", endsAt: "", status: { state: "active" } },
-    },
-  ];
-  return {
-    silences,
-    sort: "Undoable",
-    how: (url) => ({
-      kind: "alertmanagerSilence",
-      ...{ url: `${url}/prefix/`, durationMs: minutes(120), comment: "n1 leaves", secretRef },
-      matchers: ['instance=~"n1:[0-9]+"', 'job!="a\\"b"', "team=web"],
-    }),
-    state: () => silences.filter(({ status }) => status.state !== "expired"),
-    reply: ({ method, path, query, body }) => {
-      if (path === "/prefix/api/v2/silences" && method === "GET") {
-        return { status: 200, body: silences.filter((one) => isFound(one, query.get("filter"))) };
-      }
-      if (path === "/prefix/api/v2/silences") {
-        const id = `silence-${silences.length}`;
-        silences.push({ ...(JSON.parse(body) as Silence), id, status: { state: "active" } });
-        return { status: 200, body: { silenceID: id } };
-      }
-      const found = silences.find(({ id }) => path === `/prefix/api/v2/silence/${id}`);
-      if (found === undefined || method !== "DELETE") return { status: 404, body: "no" };
-      found.status = { state: "expired" };
-      return { status: 200 };
-    },
-  };
-}
+import { secret, sinkWorld } from "./sink-world.ts";
+import { alertmanager, type Silence, silenceId } from "./status-receivers.ts";
 
 actionRunnerContract("the alertmanagerSilence action", () => sinkWorld(alertmanager()));
 
@@ -73,7 +19,7 @@ describe("a silence in Alertmanager", () => {
   it("has matchers in the API's form, its duration, and the key by which it is found", async () => {
     const task = aTask(world.how);
     const done = await world.runner.apply({ ...task, undo: { key: task.key } }, signal);
-    expect(done.reference).toBe("silence-1");
+    expect(done.reference).toBe(silenceId(1));
     expect(receiver.silences[1]).toMatchObject({
       matchers: [
         { name: "instance", value: "n1:[0-9]+", isRegex: true, isEqual: true },
@@ -105,9 +51,19 @@ describe("a silence in Alertmanager", () => {
   it("is not created twice, unless it has expired", async () => {
     const task = { ...aTask(world.how), undo: {} };
     await world.runner.apply(task, signal);
-    expect(await world.runner.apply(task, signal)).toMatchObject({ reference: "silence-1" });
+    expect(await world.runner.apply(task, signal)).toMatchObject({ reference: silenceId(1) });
     (receiver.silences[1] as Silence).status = { state: "expired" };
-    expect(await world.runner.apply(task, signal)).toMatchObject({ reference: "silence-2" });
+    expect(await world.runner.apply(task, signal)).toMatchObject({ reference: silenceId(2) });
+  });
+
+  it("is not created twice if its matcher of the machine is a pattern", async () => {
+    const task = aTask(world.how);
+    const undo = await world.runner.prepare(task, signal);
+    expect(undo).toMatchObject({ filter: 'instance=~"n1:[0-9]+"' });
+    await world.runner.apply({ ...task, undo }, signal);
+    const again = await world.runner.apply({ ...task, undo }, signal);
+    expect(again).toMatchObject({ reference: silenceId(1) });
+    expect(receiver.silences).toHaveLength(2);
   });
 
   it("is looked up only among the silences of its machine", async () => {
@@ -119,7 +75,7 @@ describe("a silence in Alertmanager", () => {
     const filters = world.requests.flatMap(({ method, query }) =>
       method === "GET" ? [query.get("filter")] : [],
     );
-    expect(filters).toEqual(Array(2).fill('instance="n1\\\\.a:\\"x"'));
+    expect(filters).toEqual(Array(2).fill('instance=~"n1\\\\.a:\\"x"'));
     expect(receiver.silences[1]?.status.state).toBe("expired");
   });
 

@@ -1,42 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { fieldsOf, parseJson } from "../../src/core/json/json-field.ts";
-import { minutes } from "../../src/core/time/time.ts";
 import { actionRunnerContract, aTask } from "../contract/action-runner.contract.ts";
-import { type Receiver, secret, secretRef, sinkWorld } from "./sink-world.ts";
+import { tooFast } from "./message-receivers.ts";
+import { sinkWorld } from "./sink-world.ts";
+import { datadog, mackerel } from "./status-receivers.ts";
 
 const signal = new AbortController().signal;
-
-function datadog(host = { name: "n1", aliases: ["i-0abc"], is_muted: false }) {
-  const receiver: Receiver<"datadogMute"> = {
-    sort: "Undoable",
-    how: (url) => ({
-      kind: "datadogMute",
-      ...{ url, host: "i-0abc", durationMs: minutes(60) },
-      ...{ apiKey: secretRef, applicationKey: secretRef },
-    }),
-    state: () => host,
-    reply: ({ method, path, headers, body }) => {
-      if (headers["dd-api-key"] !== secret || headers["dd-application-key"] !== secret) {
-        return { status: 403, body: { errors: ["Forbidden"] } };
-      }
-      if (method === "GET" && path === "/api/v1/hosts") {
-        return { status: 200, body: { host_list: [{ name: "n10", aliases: [] }, host] } };
-      }
-      if (path === "/api/v1/host/n1/mute") {
-        if (host.is_muted && fieldsOf(parseJson(body)?.value).override !== true) {
-          return { status: 400, body: { errors: ["Host is already muted"] } };
-        }
-        host.is_muted = true;
-        return { status: 200, body: { action: "Muted" } };
-      }
-      if (path !== "/api/v1/host/n1/unmute") return { status: 404, body: {} };
-      if (!host.is_muted) return { status: 400, body: { errors: ["Host is not muted"] } };
-      host.is_muted = false;
-      return { status: 200, body: { action: "Unmuted" } };
-    },
-  };
-  return { receiver, host };
-}
 
 actionRunnerContract("the datadogMute action", () => sinkWorld(datadog().receiver));
 
@@ -66,6 +34,14 @@ describe("a host in Datadog", () => {
     await world.close();
   });
 
+  it("is asked about again when Datadog says, if that was too fast", async () => {
+    const world = await sinkWorld({ ...datadog().receiver, reply: () => tooFast.datadog });
+    await expect(world.runner.prepare(aTask(world.how), signal)).rejects.toMatchObject({
+      ...{ code: "ACTION_RATE_LIMITED", retryable: true, retryAfterMs: 30_000 },
+    });
+    await world.close();
+  });
+
   it("that does not exist is named in the error", async () => {
     const world = await sinkWorld(datadog().receiver);
     const task = aTask({ ...world.how, host: "n2" });
@@ -76,26 +52,6 @@ describe("a host in Datadog", () => {
     await world.close();
   });
 });
-
-function mackerel(host = { id: "3yAYEDLXKL5", name: "n1", status: "working" }) {
-  const receiver: Receiver<"mackerelStatus"> = {
-    sort: "Undoable",
-    how: (url) => ({ kind: "mackerelStatus", url, host: "n1", status: "maintenance", secretRef }),
-    state: () => host,
-    reply: ({ method, path, headers, query, body }) => {
-      if (headers["x-api-key"] !== secret) return { status: 403, body: {} };
-      if (method === "GET" && path === "/api/v0/hosts") {
-        const isMeant =
-          query.get("name") === host.name || query.get("customIdentifier") === "i-0abc";
-        return { status: 200, body: { hosts: isMeant ? [host] : [] } };
-      }
-      if (path !== `/api/v0/hosts/${host.id}/status`) return { status: 404, body: {} };
-      host.status = (JSON.parse(body) as { status: string }).status;
-      return { status: 200, body: { success: true } };
-    },
-  };
-  return { receiver, host };
-}
 
 actionRunnerContract("the mackerelStatus action", () => sinkWorld(mackerel().receiver));
 

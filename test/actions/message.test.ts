@@ -2,79 +2,20 @@ import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { ActionKind } from "../../src/core/policy/action.ts";
 import { actionRunnerContract, aTask } from "../contract/action-runner.contract.ts";
-import { type Receiver, secret, secretRef, sinkWorld } from "./sink-world.ts";
+import {
+  cloudEvents,
+  message,
+  slackBot,
+  slackWebhook,
+  teams,
+  teamsConnector,
+  telegram,
+  tooFast,
+  undelivered,
+} from "./message-receivers.ts";
+import { type Receiver, secret, sinkWorld } from "./sink-world.ts";
 
 const signal = new AbortController().signal;
-const message = "n1 leaves\n12:00 cordoned";
-
-const textIn = (body: string): string => String(JSON.parse(body).text ?? "");
-
-function slackBot(error?: string): Receiver<"slack"> {
-  let count = 0;
-  return {
-    sort: "Message",
-    how: (url) => ({ kind: "slack", url: `${url}/api`, channel: "C012", message, secretRef }),
-    reply: ({ path, headers, body }) => {
-      if (path !== "/api/chat.postMessage") return { status: 404, body: "no" };
-      if (headers.authorization !== `Bearer ${secret}`) {
-        return { status: 200, body: { ok: false, error: "invalid_auth" } };
-      }
-      if (error !== undefined) return { status: 200, body: { ok: false, error } };
-      const tooLong = textIn(body).length > 40_000 ? "msg_too_long" : undefined;
-      const fault = textIn(body) === "" ? "no_text" : tooLong;
-      if (fault !== undefined) return { status: 200, body: { ok: false, error: fault } };
-      count += 1;
-      return { status: 200, body: { ok: true, channel: "C012", ts: `1700000000.00000${count}` } };
-    },
-  };
-}
-
-const slackWebhook: Receiver<"slack"> = {
-  sort: "Message",
-  how: () => ({ kind: "slack", message, secretRef }),
-  secret: (url) => `${url}/services/T0/B0/${secret}`,
-  reply: ({ path, body }) => {
-    if (path !== `/services/T0/B0/${secret}`) return { status: 404, body: "no_service" };
-    return textIn(body) === "" ? { status: 400, body: "no_text" } : { status: 200, body: "ok" };
-  },
-};
-
-const teams: Receiver<"teams"> = {
-  sort: "Message",
-  how: () => ({ kind: "teams", title: "n1 SpotInterruption", message, secretRef }),
-  secret: (url) => `${url}/workflows/${secret}/triggers/manual/paths/invoke?sig=${secret}`,
-  reply: ({ query, body }) => {
-    if (query.get("sig") !== secret) return { status: 401 };
-    return Buffer.byteLength(body) > 28 * 1024 ? { status: 413 } : { status: 202 };
-  },
-};
-
-const telegram: Receiver<"telegram"> = {
-  sort: "Message",
-  how: (url) => ({ kind: "telegram", url, chatId: "-1001", message, secretRef }),
-  secret: () => `123:${secret}`,
-  reply: ({ path, body }) => {
-    const refusal = (status: number, description: string) => {
-      return { status, body: { ok: false, error_code: status, description } };
-    };
-    if (path !== `/bot123:${secret}/sendMessage`) return refusal(404, "Not Found");
-    const { length } = textIn(body);
-    if (length === 0) return refusal(400, "Bad Request: message text is empty");
-    if (length > 4096) return refusal(400, "Bad Request: message is too long");
-    return { status: 200, body: { ok: true, result: { message_id: 42 } } };
-  },
-};
-
-const cloudEvents: Receiver<"cloudEvents"> = {
-  sort: "Message",
-  how: (url) => ({
-    kind: "cloudEvents",
-    ...{ url: `${url}/hook`, type: "dev.lastcall.departure", message, secretRef },
-    data: { node: "n1", cause: "SpotInterruption" },
-  }),
-  reply: () => ({ status: 204, body: "" }),
-};
-
 actionRunnerContract("the slack action of a bot", () => sinkWorld(slackBot()));
 actionRunnerContract("the slack action with a webhook", () => sinkWorld(slackWebhook));
 
@@ -89,6 +30,7 @@ it("asks for the channel if the secret of a slack action is a bot's token", asyn
   await world.close();
 });
 actionRunnerContract("the teams action", () => sinkWorld(teams));
+actionRunnerContract("the teams action with a connector", () => sinkWorld(teamsConnector));
 actionRunnerContract("the telegram action", () => sinkWorld(telegram));
 actionRunnerContract("the cloudEvents action", () => sinkWorld(cloudEvents));
 
@@ -167,7 +109,8 @@ describe("a message", () => {
     ["Slack's bot", slackBot(), /"text":(".*")}$/, lengthOf, 40_000],
     ["Slack's webhook", slackWebhook, /"text":(".*")}$/, lengthOf, 40_000],
     ["Telegram", telegram, /"text":(".*")}$/, lengthOf, 4096],
-    ["Teams", teams, /"text":("n1 leaves.*"),"wrap"/, undefined, 28_000],
+    ["Teams", teams, /"text":("n1 leaves.*"),"wrap"/, undefined, 20_000],
+    ["Teams' connector", teamsConnector, /"text":("n1 leaves.*"),"wrap"/, undefined, 20_000],
     ["a CloudEvents receiver", cloudEvents, /"message":(".*")}}$/, undefined, 64 * 1024],
   ] as const)(
     "of %s is as long as the receiver allows, and says how much is left out",
@@ -183,6 +126,29 @@ describe("a message", () => {
       expect([lines[0], lines.at(-1)]).toEqual(["n1 leaves", "pods: 3000 in all"]);
       const left = Number(/^… and (\d+) more lines$/.exec(lines.at(-2) ?? "")?.[1]);
       expect(lines.length - 3 + left).toBe(3000);
+    },
+  );
+
+  it.each([413, 500])(
+    "that Teams' connector did not deliver, by %i, has failed, although its status is 200",
+    async (status) => {
+      const reply = () => ({ status: 200, body: undelivered(status) });
+      await expect(sent({ ...teamsConnector, reply })).rejects.toThrow(`found status ${status}`);
+    },
+  );
+
+  it.each([
+    ["Slack's bot", slackBot(), tooFast.slack, 30_000],
+    ["Slack's webhook", slackWebhook, tooFast.slack, 30_000],
+    ["Telegram", telegram, tooFast.telegram, 30_000],
+    ["Teams", teams, tooFast.teams, 30_000],
+    ["Teams' connector", teamsConnector, tooFast.teamsConnector, undefined],
+  ] as const)(
+    "that %s receives too fast is sent again when it says",
+    async (_, receiver, answer, retryAfterMs) => {
+      const refusing = { ...receiver, reply: () => answer } as unknown as Receiver<ActionKind>;
+      const fault = { code: "ACTION_RATE_LIMITED", retryable: true, retryAfterMs };
+      await expect(sent(refusing)).rejects.toMatchObject(fault);
     },
   );
 

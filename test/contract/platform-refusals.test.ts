@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { QueueMessage } from "../../src/cloud/aws/queue/message-handler.ts";
+import { hours, millis, seconds } from "../../src/core/time/time.ts";
 import { ArmServer, cluster } from "../support/arm-server.ts";
 import { AutoScalingServer } from "../support/auto-scaling-server.ts";
 import { AwsMetadataServer } from "../support/aws-metadata-server.ts";
@@ -6,6 +8,8 @@ import { AzureMetadataServer } from "../support/azure-metadata-server.ts";
 import { type ComputeServer, startComputeServer } from "../support/compute-server.ts";
 import { Ec2Fleet } from "../support/ec2-fleet.ts";
 import { Ec2Server } from "../support/ec2-server.ts";
+import { entraResponse } from "../support/entra-service.ts";
+import { FakeQueue } from "../support/fake-queue.ts";
 import { GcpMetadataServer } from "../support/gcp-metadata-server.ts";
 import { LambdaServer } from "../support/lambda-server.ts";
 import { LoadBalancerServer } from "../support/load-balancer-server.ts";
@@ -137,6 +141,62 @@ describe("Elastic Load Balancing", () => {
   });
 });
 
+describe("Elastic Load Balancing, for targets,", () => {
+  const members = (count: number) =>
+    Object.fromEntries(
+      Array.from({ length: count }, (_, place) => [
+        `Targets.member.${place + 1}.Id`,
+        `i-0${place.toString(16)}`,
+      ]),
+    );
+  it.each(["RegisterTargets", "DeregisterTargets"])(
+    "refuses %s with more than 200 at once",
+    async (Action) => {
+      const server = new LoadBalancerServer();
+      const TargetGroupArn = server.addGroup("web").arn;
+      const asked: Query = { Action, TargetGroupArn, Version: "2015-12-01", ...members(201) };
+      expect(await refusalBy(server, asked)).toBe("ServiceUnavailable");
+    },
+  );
+
+  it("refuses to register more than the quota of a group", async () => {
+    const server = new LoadBalancerServer();
+    const targets = Array.from({ length: 1000 }, (_, place) => ({ id: `i-1${place}`, port: 80 }));
+    const TargetGroupArn = server.addGroup("web", { targets }).arn;
+    const asked = { Action: "RegisterTargets", TargetGroupArn, Version: "2015-12-01" };
+    expect(await refusalBy(server, { ...asked, ...members(1) })).toBe("TooManyTargets");
+  });
+});
+
+describe("SQS, as far as its fake stands for it,", () => {
+  const never = new AbortController().signal;
+  const received = async () => {
+    const queue = new FakeQueue(clock);
+    queue.send("a");
+    const [message] = await queue.receive(never);
+    return { queue, message: message as QueueMessage };
+  };
+
+  it("does not remove a message by an older receipt", async () => {
+    const { queue, message } = await received();
+    await queue.hide([message], millis(0));
+    const [again] = await queue.receive(never);
+    await queue.remove([message]);
+    expect(queue.size).toBe(1);
+    await queue.remove([again as QueueMessage]);
+    expect(queue.size).toBe(0);
+  });
+
+  it("hides no message for more than 12 hours, nor one that is not in flight", async () => {
+    const { queue, message } = await received();
+    await queue.hide([message], millis(hours(12) + 1));
+    await queue.hide([message], millis(0));
+    expect(queue.shown).toBe(1);
+    await queue.hide([message], seconds(60));
+    expect(queue.shown).toBe(1);
+  });
+});
+
 describe("SNS", () => {
   it.each([
     ["a subject of 100 characters", { Subject: "a".repeat(100), Message: "m" }],
@@ -178,6 +238,31 @@ describe("Azure Resource Manager", () => {
     const answer = await answerOf(`${server.url}${cluster}/agentPools/spot`);
     expect(answer).toMatch(/^400 .*MissingApiVersionParameter/);
     await server.close();
+  });
+});
+
+describe("Entra's token service", () => {
+  const form = { "content-type": "application/x-www-form-urlencoded" };
+  const asked = {
+    ...{ client_id: "c", client_assertion: "jwt", grant_type: "client_credentials" },
+    client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+    scope: "https://management.azure.com/.default",
+  };
+  it.each([
+    ["a request without an assertion", { client_assertion: "" }, 401, "AADSTS7000218"],
+    ["another type of assertion", { client_assertion_type: "jwt" }, 401, "AADSTS7000218"],
+    ["a request without a grant type", { grant_type: "" }, 400, "AADSTS900144"],
+    ["a scope that is not /.default", { scope: "user.read" }, 400, "AADSTS70011"],
+  ])("refuses %s", async (_, other, status, code) => {
+    const url = "https://login.microsoftonline.com/t/oauth2/v2.0/token";
+    const answer = (fields: object) =>
+      entraResponse(
+        { url, body: new URLSearchParams({ ...asked, ...fields }), headers: new Headers(form) },
+        "token",
+      );
+    expect(answer({}).status).toBe(200);
+    expect(answer(other).status).toBe(status);
+    expect(await answer(other).text()).toContain(code);
   });
 });
 

@@ -12,10 +12,20 @@ export function overLimit(asked: URLSearchParams): QueryRefusal | undefined {
     case "2011-01-01":
       return overLimitOfAutoScaling(asked);
     default:
-      return isOutside(asked.get("PageSize"), [1, 400])
-        ? validation("The page size must be between 1 and 400")
-        : undefined;
+      return overLimitOfLoadBalancing(asked);
   }
+}
+
+/** The largest change of targets that is never refused for its size. */
+const mostChanged = 200;
+
+function overLimitOfLoadBalancing(asked: URLSearchParams): QueryRefusal | undefined {
+  if (isOutside(asked.get("PageSize"), [1, 400])) {
+    return validation("The page size must be between 1 and 400");
+  }
+  const isChange = /^(Der|R)egisterTargets$/.test(asked.get("Action") ?? "");
+  if (!isChange || membersOf(asked, "Targets.member").length <= mostChanged) return undefined;
+  return { status: 503, code: "ServiceUnavailable", text: "Too many targets at once" };
 }
 
 /** The lists of ids that exclude `MaxResults` in the same request. */

@@ -1,6 +1,13 @@
 import type { QueueClient, QueueMessage } from "../../src/cloud/aws/queue/message-handler.ts";
 import type { Clock } from "../../src/contracts/clock.ts";
-import { type Instant, type Millis, millis, plus, seconds } from "../../src/core/time/time.ts";
+import {
+  hours,
+  type Instant,
+  type Millis,
+  millis,
+  plus,
+  seconds,
+} from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 
 interface Kept {
@@ -8,10 +15,17 @@ interface Kept {
   readonly text: string;
   readonly sentAt: Instant;
   receipts: number;
+  receivedAt: Instant;
   shownAt: Instant;
 }
 
-/** A queue in memory, on a test's clock; several readers can share it. */
+/** The longest time for which SQS hides a message after its receipt, however often asked. */
+const mostHiddenMs = hours(12);
+
+/**
+ * A queue in memory, on a test's clock; several readers can share it. As in SQS, only the newest
+ * receipt of a message surely removes it, and a message is hidden only while it is in flight.
+ */
 export class FakeQueue implements QueueClient {
   readonly hiddenMs = seconds(20);
   readonly #clock: Clock;
@@ -33,7 +47,7 @@ export class FakeQueue implements QueueClient {
     const id = `message-${this.#sent}`;
     const text = typeof body === "string" ? body : JSON.stringify(body);
     const nowAt = this.#clock.now();
-    this.#kept.set(id, { id, text, sentAt: nowAt, receipts: 0, shownAt: nowAt });
+    this.#kept.set(id, { id, text, sentAt: nowAt, receipts: 0, receivedAt: nowAt, shownAt: nowAt });
     this.#wakeAll();
   }
 
@@ -58,7 +72,8 @@ export class FakeQueue implements QueueClient {
       .map((one) => {
         one.receipts += 1;
         this.given += 1;
-        one.shownAt = plus(this.#clock.now(), this.hiddenMs);
+        one.receivedAt = this.#clock.now();
+        one.shownAt = plus(one.receivedAt, this.hiddenMs);
         const { id, text, sentAt, receipts } = one;
         return { id, text, sentAt, receipts, handle: `${id}/${receipts}` };
       });
@@ -66,7 +81,9 @@ export class FakeQueue implements QueueClient {
 
   async remove(messages: readonly QueueMessage[]): Promise<void> {
     this.#call(`remove ${idsOf(messages)}`);
-    for (const { id } of messages) this.#kept.delete(id);
+    for (const { id, handle } of messages) {
+      if (handle === `${id}/${this.#kept.get(id)?.receipts}`) this.#kept.delete(id);
+    }
   }
 
   async hide(messages: readonly QueueMessage[], span: Millis): Promise<void> {
@@ -74,7 +91,10 @@ export class FakeQueue implements QueueClient {
     for (const { id, handle } of messages) {
       const one = this.#kept.get(id);
       if (one === undefined || handle !== `${id}/${one.receipts}`) continue;
-      one.shownAt = plus(this.#clock.now(), span);
+      const shownAt = plus(this.#clock.now(), span);
+      const isInFlight = one.shownAt > this.#clock.now();
+      // SqsClient treats SQS's refusals as what they mean: another reader may have the message.
+      if (isInFlight && shownAt <= plus(one.receivedAt, mostHiddenMs)) one.shownAt = shownAt;
     }
     this.#wakeAll();
   }

@@ -11,6 +11,7 @@ import {
   textElement,
 } from "./aws-query-server.ts";
 import type { Bucket } from "./bucket.ts";
+import { classicItem, groupItem, instanceItem } from "./load-balancer-items.ts";
 
 export interface ServedGroup {
   readonly arn: string;
@@ -88,6 +89,8 @@ export class LoadBalancerServer extends AwsQueryServer {
   /** How many of the next requests are throttled. */
   throttleNext = 0;
   pageSize = 400;
+  /** The account's quota of targets in a group. */
+  mostTargets = 1000;
   /** The account's rate limit for changes of targets; absent: unlimited. */
   changes: Bucket | undefined;
   /** The same for reads. */
@@ -199,7 +202,7 @@ export class LoadBalancerServer extends AwsQueryServer {
     }
     if (action === "DescribeTargetHealth") return health(group, targets);
     if (action === "DeregisterTargets") return this.#deregister(group, targets);
-    return refusalOf(group, targets) ?? register(group, targets);
+    return refusalOf(group, targets) ?? register(group, targets, this.mostTargets);
   }
 
   #deregister(group: ServedGroup, targets: readonly ServedTarget[]): string {
@@ -303,6 +306,10 @@ const noGroup: QueryRefusal = {
   ...{ status: 400, code: "TargetGroupNotFound" },
   text: "One or more target groups not found",
 };
+const tooManyTargets: QueryRefusal = {
+  ...{ status: 400, code: "TooManyTargets" },
+  text: "You've reached the limit on the number of targets.",
+};
 const noClassic: QueryRefusal = {
   ...{ status: 400, code: "LoadBalancerNotFound" },
   text: "There is no ACTIVE Load Balancer named 'x'",
@@ -342,11 +349,16 @@ function refusalOf(
   return isWrong ? { status: 400, code: "ValidationError", text } : undefined;
 }
 
-function register(group: ServedGroup, targets: readonly ServedTarget[]): string {
+function register(
+  group: ServedGroup,
+  targets: readonly ServedTarget[],
+  mostTargets: number,
+): string | QueryRefusal {
   for (const target of targets) {
     const found = group.targets.find((one) => isSame(one, target));
-    if (found === undefined) group.targets.push({ ...target });
-    else found.drainedAt = undefined;
+    if (found !== undefined) found.drainedAt = undefined;
+    else if (group.targets.length >= mostTargets) return tooManyTargets;
+    else group.targets.push({ ...target });
   }
   return "";
 }
@@ -374,23 +386,4 @@ function stateOf(found: ServedTarget | undefined): string {
   }
   if (found.drainedAt === undefined) return element("State", "healthy");
   return element("State", "draining") + element("Reason", "Target.DeregistrationInProgress");
-}
-
-function groupItem({ arn, type, vpc, port, protocol }: ServedGroup): string {
-  const parts = { TargetGroupArn: arn, TargetGroupName: arn.split("/")[1], Protocol: protocol };
-  const texts = Object.entries({ ...parts, VpcId: vpc, TargetType: type }).map(([name, text]) =>
-    textElement(name, text),
-  );
-  return texts.join("") + element("Port", port);
-}
-
-function classicItem({ name, instances }: ServedClassic): string {
-  return (
-    textElement("LoadBalancerName", name) +
-    element("Instances", [...instances].map(instanceItem).join(""))
-  );
-}
-
-function instanceItem(id: string): string {
-  return element("member", element("InstanceId", id));
 }

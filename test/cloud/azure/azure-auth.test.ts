@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { azureTokens } from "../../../src/cloud/azure/azure-compute.ts";
 import { parseApiEndpoint } from "../../../src/cloud/release/rest-exchange.ts";
+import { entraResponse, type TokenRequest } from "../../support/entra-service.ts";
 
 const endpoint = parseApiEndpoint("--azure-endpoint", "https://management.azure.com");
 const jwt = "header.of-the-pod.signature";
@@ -15,30 +16,24 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-interface Asked {
-  readonly url: string;
-  readonly body: URLSearchParams;
-  readonly headers: Headers;
-}
-
 /** A token service that gives this answer and records its requests. */
-function service(answer: (turn: number) => Response | Error) {
-  const asked: Asked[] = [];
+function service(answer: (turn: number, request: TokenRequest) => Response | Error) {
+  const asked: TokenRequest[] = [];
   const send = (async (url: string, init: RequestInit = {}) => {
-    asked.push({
+    const request = {
       url: String(url),
       body: new URLSearchParams(String(init.body ?? "")),
       headers: new Headers(init.headers),
-    });
-    const given = answer(asked.length);
+    };
+    asked.push(request);
+    const given = answer(asked.length, request);
     if (given instanceof Error) throw given;
     return given;
   }) as typeof fetch;
   return { asked, send };
 }
 
-const granted = (turn: number) =>
-  Response.json({ token_type: "Bearer", expires_in: 3599, access_token: `token-${turn}` });
+const granted = (turn: number, request: TokenRequest) => entraResponse(request, `token-${turn}`);
 
 /** The environment that AKS's webhook sets. */
 function workload(more: Readonly<Record<string, string>> = {}) {
