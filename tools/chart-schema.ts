@@ -123,7 +123,21 @@ export function optionsSchema(command: Command): JsonSchema {
   };
 }
 
-/** Policies as in the CRD, but without its rules across fields, which the API server checks. */
+/** The shortest and longest duration of each option that has such limits, by its name. */
+export function spanLimits(command: Command): object {
+  const limited = optionsFor(command).flatMap((option) => {
+    if (option.type !== "duration") return [];
+    const { name, shortest, longest } = option;
+    const limits = { ...(shortest && { least: shortest }), ...(longest && { most: longest }) };
+    return Object.keys(limits).length === 0 ? [] : [[name, limits] as const];
+  });
+  return Object.fromEntries(limited);
+}
+
+/**
+ * Policies as in the CRD, but without its rules across fields: the chart's `_policy.tpl` has most
+ * of them, and the API server all.
+ */
 export function policiesSchema(): JsonSchema {
   const policy = resourceDefinitions.find(({ kind }) => kind === "DeparturePolicy");
   if (policy === undefined) throw new Error("Cannot make the chart: there is no DeparturePolicy");

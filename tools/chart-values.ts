@@ -1,7 +1,7 @@
 /** `values.yaml`, `values.schema.json`, the chart's README and the table of docs, from one list. */
 import { stringify } from "yaml";
 import type { JsonSchema } from "../src/config/schema/crd.ts";
-import type { ChartValue } from "./chart-schema.ts";
+import { type ChartValue, spanLimits } from "./chart-schema.ts";
 import { valueGroups } from "./chart-value-list.ts";
 
 const notice =
@@ -91,7 +91,11 @@ function defaultsFile(): string {
     ([name, part]) => `${JSON.stringify(name)}: ${JSON.stringify(part)}`,
   );
   const text = `{\n${lines.join(",\n")}\n}`;
-  return `{{- /* ${notice} */}}\n{{- define "lastcall.defaults" }}\n${text}\n{{- end }}\n`;
+  const limits = JSON.stringify(spanLimits("run"));
+  return (
+    `{{- /* ${notice} */}}\n{{- define "lastcall.defaults" }}\n${text}\n{{- end }}\n` +
+    `\n{{- define "lastcall.spanLimits" }}${limits}{{- end }}\n`
+  );
 }
 
 function defaultsOf({ parts }: Branch): object {

@@ -38,3 +38,5 @@
 "prometheus": {}
 }
 {{- end }}
+
+{{- define "lastcall.spanLimits" }}{"gcp-preemption-poll":{"least":"1s","most":"1m"},"sqs-abandon-launch-after":{"least":"1m"},"ec2-status-poll":{"least":"1s","most":"10m"}}{{- end }}

@@ -1,0 +1,119 @@
+/**
+ * What the API server, or the program when its pod starts, would refuse later is refused by the
+ * real Helm, with one sentence that names the value: test/golden/policies has such policies.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parseAllDocuments, stringify } from "yaml";
+import { chart, helm, oldest } from "../support/helm.ts";
+
+const corpus = join(import.meta.dirname, "../golden/policies");
+
+let home: string;
+beforeAll(() => {
+  home = mkdtempSync(join(tmpdir(), "lastcall-refused-"));
+});
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+interface Policy {
+  readonly name: string;
+  readonly spec: unknown;
+}
+
+/** The policies of a file, as values of the chart, with names that do not repeat. */
+function policiesIn(path: string, prefix: string): readonly Policy[] {
+  const documents = parseAllDocuments(readFileSync(join(corpus, path), "utf8"));
+  return documents.flatMap((one, place) => {
+    const found = one.toJS() as { readonly kind?: string; readonly spec?: unknown } | null;
+    if (found?.kind !== "DeparturePolicy") return [];
+    return [{ name: `${prefix}-${place}`, spec: found.spec ?? {} }];
+  });
+}
+
+/** The last part of Helm's message, which follows the places in the templates. */
+function refusalOf(values: object): string {
+  const file = join(home, "values.yaml");
+  writeFileSync(file, stringify(values));
+  const flags = ["--namespace", "lastcall", "--kube-version", oldest, "--values", file];
+  const { stderr, code } = helm(["template", "lastcall", chart, ...flags], { home });
+  if (code === 0) return "";
+  return stderr.replace(/^.*?(?=policies\[|controller\.|agent\.)/s, "").split("\n")[0] ?? "";
+}
+
+const windows = "policies[0].spec.windows[0]";
+
+describe("a policy in the values", () => {
+  test.each([
+    ["max-below-min", 'lifetime.max: found "1h", expected at least lifetime.min, which is 2h'],
+    [
+      "reserve-above-max",
+      'lifetime.reserve: found "30m", the default, expected less than lifetime.max, which is 20m',
+    ],
+    [
+      "reserve-of-the-whole-max",
+      'lifetime.reserve: found "60m", expected less than lifetime.max, which is 1h',
+    ],
+    [
+      "min-above-max-less-reserve",
+      'lifetime.min: found "23h45m", expected at most lifetime.max less lifetime.reserve, which are 24h and 30m',
+    ],
+    ["unknown-zone", 'timeZone: found "Asia/Tokio", expected an IANA time zone such as Asia/Tokyo'],
+    ["zone-as-city", 'timeZone: found "Berlin", expected an IANA time zone such as Europe/Berlin'],
+    ["zone-in-small-letters", 'timeZone: found "asia/tokyo"'],
+    ["start-equals-end", 'end: found "06:00" as start, too, expected another time'],
+    ["window-without-end", `${windows}: expected start with end`],
+    ["cron-without-duration", `${windows}: found cron without duration`],
+    ["cron-six-fields", 'cron: found "0 0 18 * * 5", expected five cron fields'],
+    ["window-name-twice", 'windows[1].name: found "nights" a second time'],
+    ["budget-of-both", "budgets[0]: expected either nodes or perHour"],
+    ["action-of-two-types", "actions[0]: found slack and teams, expected exactly one type"],
+    ["action-required-at-end", "actions[0].required: found true, expected it only with AtNotice"],
+    ["action-timeout-long", 'actions[0].timeout: found "16m", expected at most 15m'],
+    ["action-slack-without-token", "slack: found a channel without secretRef"],
+    ["alerts-url-with-api-path", "expected the address of Alertmanager without /api/v2"],
+    ["selector-in-without-values", "matchExpressions[0].values: expected at least one value"],
+    ["node-field-of-two-names", "matchFields[0].values: expected exactly one node name"],
+  ])("is refused: %s", (name, told) => {
+    const refusal = refusalOf({ policies: policiesIn(`bad/${name}.yaml`, "bad") });
+    expect(refusal).toMatch(/^policies\[0\]\.spec\./);
+    expect(refusal).toContain(told);
+  });
+
+  test("is accepted if it is a good one, whatever it uses", () => {
+    const files = readdirSync(join(corpus, "good"));
+    // Values without anything after the colon are refused by the chart's schema, or removed.
+    const used = files.filter((file) => file !== "nothing-after-the-colon.yaml");
+    const policies = used.flatMap((file, place) => policiesIn(`good/${file}`, `p${place}`));
+    expect(policies.length).toBeGreaterThan(10);
+    expect(refusalOf({ policies })).toBe("");
+  });
+});
+
+describe("an option in the values", () => {
+  test.each([
+    [
+      { "action-hosts": "hooks.slack.com,http://am:9093" },
+      'controller.options.action-hosts: found "http://am:9093", expected host, host:port or *.domain, without a scheme or a path',
+    ],
+    [{ "aks-cluster": "shop" }, 'aks-cluster: found "shop", expected GROUP/NAME'],
+    [{ "aws-managed-tag": "team=a" }, "aws-managed-tag: found it alone, expected sqs-queue-url"],
+    [{ "gcp-endpoint": "http://example.com" }, "gcp-endpoint: found"],
+    [{ "ec2-status-poll": "11m" }, 'ec2-status-poll: found "11m", expected at most 10m'],
+    [{ "metrics-cert-file": "/a" }, "metrics-cert-file: found it without metrics-key-file"],
+  ])("is refused: %o", (options, told) => {
+    expect(refusalOf({ controller: { options } })).toContain(told);
+  });
+
+  test("is accepted if the program accepts it", () => {
+    const options = {
+      "action-hosts": "hooks.slack.com, am.monitoring:9093,*.example.com,[::1]:80,",
+      ...{ "aks-cluster": "my.group_(x)/main-1", "aws-managed-tag": "team=a=b" },
+      ...{ "ec2-status-poll": "1m", "sqs-abandon-launch-after": "1h" },
+      ...{ "gcp-endpoint": "http://127.0.0.1:80/x", "azure-endpoint": "https://arm.example" },
+      ...{ "metrics-cert-file": "/a", "metrics-key-file": "/b" },
+    };
+    expect(refusalOf({ controller: { options } })).toBe("");
+  });
+});
