@@ -106,6 +106,12 @@ describe("an option in the values", () => {
     expect(refusalOf({ controller: { options } })).toContain(told);
   });
 
+  test("is accepted if what it needs is in a variable", () => {
+    const options = { "aws-managed-tag": "team", "metrics-cert-file": "/a" };
+    const extraEnv = { LASTCALL_SQS_QUEUE_URL: "https://q", LASTCALL_METRICS_KEY_FILE: "/b" };
+    expect(refusalOf({ controller: { options }, extraEnv })).toBe("");
+  });
+
   test("is accepted if the program accepts it", () => {
     const options = {
       "action-hosts": "hooks.slack.com, am.monitoring:9093,*.example.com,[::1]:80,",

@@ -60,10 +60,20 @@ const addresses: Readonly<Record<string, string>> = {
   "notice-address": ":9878",
 };
 
+/** Where the chart accepts only what the program does. */
+const samples: Readonly<Record<string, string>> = {
+  namespace: "lastcall",
+  "action-hosts": "hooks.slack.com,*.example.com:443",
+  "aks-cluster": "group/cluster",
+  "aws-managed-tag": 'team=it\'s a "tag"',
+  "gcp-endpoint": "https://example.com:8443/a",
+  "azure-endpoint": "https://example.com:8443/b",
+};
+
 /** A valid value of the option, as in YAML, that is not the default. */
 function sampleOf(option: Option): unknown {
-  // The only one that the chart accepts.
-  if (option.name === "namespace") return "lastcall";
+  const sample = samples[option.name];
+  if (sample !== undefined) return sample;
   switch (option.type) {
     case "switch":
       return option.default !== "true";
@@ -114,7 +124,10 @@ describe("options", () => {
 
   test("change the ports and the scheme in containers, annotations and monitors", () => {
     const controller = {
-      options: { "metrics-address": ":9200", "health-address": ":8090", "metrics-cert-file": "/c" },
+      options: {
+        ...{ "metrics-address": ":9200", "health-address": ":8090" },
+        ...{ "metrics-cert-file": "/c", "metrics-key-file": "/k" },
+      },
     };
     const agent = { options: { "metrics-address": ":9201", "health-address": "127.0.0.1:8091" } };
     const made = withValues({ controller, agent, metrics: { podMonitor: { enabled: true } } });

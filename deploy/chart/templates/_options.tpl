@@ -3,6 +3,7 @@ What the program would refuse of an option's value when its pod starts, beyond t
 of them render nothing.
 */}}
 {{- define "lastcall.checkOptions" }}
+{{- $ofController := dict "root" . "part" "controller" }}
 {{- $options := .Values.controller.options | default dict }}
 {{- $at := "controller.options" }}
 {{- with get $options "action-hosts" }}
@@ -22,7 +23,7 @@ of them render nothing.
 {{- if not (regexMatch "^\\s*[^=\\s][^=]{0,127}(=.{0,256})?$" .) }}
 {{- fail (printf "%s.aws-managed-tag: found %q, expected KEY or KEY=VALUE" $at .) }}
 {{- end }}
-{{- if not (or (get $options "sqs-queue-url") (get $options "ec2-status-poll")) }}
+{{- if not (or (include "lastcall.mayHave" (merge (dict "name" "sqs-queue-url") $ofController)) (include "lastcall.mayHave" (merge (dict "name" "ec2-status-poll") $ofController))) }}
 {{- fail (printf "%s.aws-managed-tag: found it alone, expected sqs-queue-url or ec2-status-poll, too, which it restricts" $at) }}
 {{- end }}
 {{- end }}
@@ -38,13 +39,24 @@ of them render nothing.
 {{- end }}
 {{- range $part := list "controller" "agent" }}
 {{- $given := (get $.Values $part).options | default dict }}
-{{- $cert := get $given "metrics-cert-file" }}
-{{- $key := get $given "metrics-key-file" }}
-{{- if and $cert (not $key) }}
+{{- $of := dict "root" $ "part" $part }}
+{{- if and (get $given "metrics-cert-file") (not (include "lastcall.mayHave" (merge (dict "name" "metrics-key-file") $of))) }}
 {{- fail (printf "%s.options.metrics-cert-file: found it without metrics-key-file, expected both" $part) }}
 {{- end }}
-{{- if and $key (not $cert) }}
+{{- if and (get $given "metrics-key-file") (not (include "lastcall.mayHave" (merge (dict "name" "metrics-cert-file") $of))) }}
 {{- fail (printf "%s.options.metrics-key-file: found it without metrics-cert-file, expected both" $part) }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{- /* Not empty if a part may have the option: from its options, a variable, or a file of options. */}}
+{{- define "lastcall.mayHave" -}}
+{{- $options := (get .root.Values .part).options | default dict }}
+{{- $env := ternary .root.Values.agent.extraEnv .root.Values.extraEnv (eq .part "agent") | default list }}
+{{- $names := list }}
+{{- if kindIs "map" $env }}{{ $names = keys $env }}{{ else }}
+{{- range $env }}{{ $names = append $names .name }}{{ end }}
+{{- end }}
+{{- $variable := printf "LASTCALL_%s" .name | upper | replace "-" "_" }}
+{{- if or (get $options .name) (get $options "config") (has $variable $names) (has "LASTCALL_CONFIG" $names) }}true{{ end }}
 {{- end }}
