@@ -1,6 +1,6 @@
 import { criticalPriority, grantGrace } from "../core/drain-plan/drain-order.ts";
 import { LastcallError } from "../errors.ts";
-import { spotLabels } from "./objects/audit-node.ts";
+import { type SpotScope, spotKeys, spotPairs } from "./objects/spot-scope.ts";
 import type { Platform } from "./platform.ts";
 import { ignoreAnnotation } from "./rule-list.ts";
 
@@ -13,11 +13,7 @@ export interface AdmissionOptions {
   /** The grace that a regular and a critical pod get at shutdown, in whole seconds. */
   readonly regularSeconds: number;
   readonly criticalSeconds: number;
-  /**
-   * Named: only workloads whose node selector, affinity or tolerations name Spot nodes. Possible:
-   * all workloads that do not exclude Spot nodes, for clusters whose Spot nodes have no taint.
-   */
-  readonly scope: "Named" | "Possible";
+  readonly scope: SpotScope;
   /** The namespace of the parameters. */
   readonly namespace: string;
 }
@@ -128,7 +124,7 @@ ${rules.join("\n")}
     expression: "has(variables.pod.terminationGracePeriodSeconds) ? variables.pod.terminationGracePeriodSeconds : 30"
   - name: spot
     expression: >-
-      ${options.scope === "Named" ? namesSpot() : maySpot()}
+      ${options.scope === "Named" ? namesSpotInCel() : maySpot()}
   - name: ignored
     expression: >-
       ${metadataOf(shape.podSpec).map(ignores).join(" ||\n      ")}
@@ -172,16 +168,11 @@ spec:
 }
 
 function keyList(): string {
-  return `[${Object.keys(spotLabels)
-    .map((key) => `'${key}'`)
-    .join(", ")}]`;
+  return `[${spotKeys.map((key) => `'${key}'`).join(", ")}]`;
 }
 
 function pairs(): string {
-  const all = Object.entries(spotLabels).flatMap(([key, values]) =>
-    values.map((value) => `'${key}=${value}'`),
-  );
-  return `[${all.join(", ")}]`;
+  return `[${spotPairs.map((pair) => `'${pair}'`).join(", ")}]`;
 }
 
 /** The terms of required node affinity, for a CEL macro over them. */
@@ -190,7 +181,8 @@ const terms =
 const hasTerms = `has(variables.pod.affinity) && has(variables.pod.affinity.nodeAffinity)
       && has(variables.pod.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution)`;
 
-function namesSpot(): string {
+/** As `namesSpot` of the audit. */
+function namesSpotInCel(): string {
   return `(has(variables.pod.nodeSelector) && variables.pod.nodeSelector.exists(k,
       (k + '=' + variables.pod.nodeSelector[k]) in ${pairs()}))
       || (has(variables.pod.tolerations) && variables.pod.tolerations.exists(t,

@@ -3,13 +3,13 @@ import { formatDuration, seconds } from "../core/time/time.ts";
 import { nameOfObject } from "./objects/manifest.ts";
 import {
   type AuditReport,
-  type Finding,
   type ReportedWorkload,
   type Rule,
   type Severity,
   severities,
 } from "./report.ts";
 import { rankOf, ruleList } from "./rule-list.ts";
+import { type ToldFinding, toldFindings } from "./told-finding.ts";
 
 export interface TableOptions {
   readonly colour: "On" | "Off";
@@ -127,14 +127,14 @@ function layOut(rows: readonly (readonly TextCell[])[], paint: Paint): string {
 /** One block per rule and platform: what it is, where it is, and what to do. */
 function findingLines(report: AuditReport, { paint, rows }: Style): readonly string[] {
   const blocks = Map.groupBy(
-    report.findings,
-    (one) => `${one.severity} ${one.rule} ${one.platform}`,
+    toldFindings(report.findings),
+    (one) => `${one.severity} ${one.rule} ${one.platforms.join()}`,
   );
   let left = rows;
   return [...blocks.values()].flatMap((findings): readonly string[] => {
     const [first] = findings;
     if (first === undefined || left <= 0) return [];
-    const platform = first.platform === null ? "" : ` on ${first.platform}`;
+    const platform = first.platforms.length === 0 ? "" : ` on ${first.platforms.join(", ")}`;
     const title = `\n${paint(severityTone[first.severity], first.severity)} ${paint("strong", first.rule)}${platform} (${findings.length})`;
     const shown = findings.slice(0, Math.min(left, Number.isFinite(rows) ? 3 : left));
     left -= shown.length + 2;
@@ -144,16 +144,23 @@ function findingLines(report: AuditReport, { paint, rows }: Style): readonly str
   });
 }
 
-function findingLine(finding: Finding): string {
-  const line = finding.line === null ? "" : `:${finding.line}`;
+function findingLine(finding: ToldFinding): string {
+  const own = lineOf(finding);
+  const line = own === null ? "" : `:${own}`;
   const place = finding.file === null ? "" : ` (${finding.file}${line})`;
   return `  ${finding.object}${place}: ${finding.message}`;
 }
 
+/** Of the field, or else of its object. */
+function lineOf({ line, fieldLine }: ToldFinding): number | null {
+  return fieldLine ?? line;
+}
+
 function closing(report: AuditReport, paint: Paint): string {
   const { summary } = report;
+  const told = toldFindings(report.findings);
   const counts = severities.map((severity) => {
-    const count = summary.findings[severity];
+    const count = told.filter((finding) => finding.severity === severity).length;
     const text = `${count} ${severity}${count === 1 || severity === "info" ? "" : "s"}`;
     return count === 0 ? text : paint(severityTone[severity], text);
   });
@@ -193,22 +200,30 @@ const sarifLevels: Readonly<Record<Severity, string>> = {
   info: "note",
 };
 
+/** What a SARIF log says of the tool. */
+export interface SarifTool {
+  readonly version: string;
+  /** Where the folder `docs` is published; absent: rules have no `helpUri`. */
+  readonly docsUrl?: string | undefined;
+}
+
 /**
  * The report as a SARIF 2.1.0 log with one run. A finding that an annotation ignores is a result
  * suppressed in the source, one of the baseline a result suppressed externally. Source: OASIS SARIF
  * 2.1.0; GitHub's notes on what code scanning reads of it.
  */
-export function sarifLog(report: AuditReport, toolVersion: string): unknown {
-  const open = report.findings.map((finding) => resultOf(finding));
-  const ignored = report.ignored.map(({ reason, ...finding }) => ({
+export function sarifLog(report: AuditReport, { version, docsUrl }: SarifTool): unknown {
+  const open = toldFindings(report.findings).map((finding) => resultOf(finding));
+  const ignored = toldFindings(report.ignored).map((finding) => ({
     ...resultOf(finding),
-    suppressions: [{ kind: "inSource", justification: reason }],
+    suppressions: [{ kind: "inSource", justification: finding.reason }],
   }));
-  const known = report.known.map((finding) => ({
+  const known = toldFindings(report.known).map((finding) => ({
     ...resultOf(finding),
     suppressions: [{ kind: "external", justification: "Accepted in the baseline" }],
   }));
-  const driver = { name: "lastcall", version: toolVersion, rules: ruleList.map(descriptorOf) };
+  const rules = ruleList.map((rule) => descriptorOf(rule, docsUrl));
+  const driver = { name: "lastcall", version, rules };
   return {
     $schema: "https://json.schemastore.org/sarif-2.1.0.json",
     version: "2.1.0",
@@ -218,20 +233,22 @@ export function sarifLog(report: AuditReport, toolVersion: string): unknown {
   };
 }
 
-function descriptorOf(rule: Rule): unknown {
+function descriptorOf(rule: Rule, docsUrl: string | undefined): unknown {
   const help = `${rule.why}\n\nFix: ${rule.fix}\n\nWhen not to use it: ${rule.whenNotToUse}`;
   return {
     id: rule.id,
     shortDescription: { text: `${rule.title.charAt(0).toUpperCase()}${rule.title.slice(1)}` },
     fullDescription: { text: rule.why },
     help: { text: help, markdown: help },
+    ...(docsUrl && { helpUri: `${docsUrl.replace(/\/+$/, "")}/audit/${rule.id}.md` }),
     defaultConfiguration: { level: sarifLevels[rule.severity] },
     properties: { tags: ["kubernetes", "spot"] },
   };
 }
 
-function resultOf(finding: Finding): Readonly<Record<string, unknown>> {
-  const platform = finding.platform === null ? "" : ` [${finding.platform}]`;
+function resultOf(finding: ToldFinding): Readonly<Record<string, unknown>> {
+  const platforms = finding.platforms.join(", ");
+  const platform = platforms === "" ? "" : ` [${platforms}]`;
   return {
     ruleId: finding.rule,
     ruleIndex: rankOf(finding.rule),
@@ -239,7 +256,7 @@ function resultOf(finding: Finding): Readonly<Record<string, unknown>> {
     message: { text: `${finding.object}${platform}: ${finding.message}. ${finding.fix}.` },
     locations: locationsOf(finding),
     partialFingerprints: {
-      "lastcallFinding/v1": `${finding.rule}|${finding.platform ?? ""}|${finding.object}`,
+      "lastcallFinding/v1": `${finding.rule}|${finding.platforms.join()}|${finding.object}`,
     },
   };
 }
@@ -251,11 +268,11 @@ function resultOf(finding: Finding): Readonly<Record<string, unknown>> {
 const standardInputUri = "stdin";
 
 /** A live cluster has no file to point at, so the object is named. */
-function locationsOf(finding: Finding): readonly unknown[] {
+function locationsOf(finding: ToldFinding): readonly unknown[] {
   const logicalLocations = [{ fullyQualifiedName: finding.object, kind: "resource" }];
   if (finding.file === null) return [{ logicalLocations }];
   const artifactLocation = { uri: uriOf(finding.file) };
-  const region = { startLine: finding.line ?? 1 };
+  const region = { startLine: lineOf(finding) ?? 1 };
   return [{ physicalLocation: { artifactLocation, region }, logicalLocations }];
 }
 
@@ -276,12 +293,13 @@ const githubCommands: Readonly<Record<Severity, string>> = {
  * request. Source: GitHub Actions, "Workflow commands", with the escapes of its toolkit.
  */
 export function githubAnnotations(report: AuditReport): string {
-  const lines = report.findings.map((finding) => {
+  const lines = toldFindings(report.findings).map((finding) => {
+    const line = lineOf(finding);
     const place = [
       ...(finding.file === null || finding.file === "-"
         ? []
         : [`file=${githubProperty(finding.file)}`]),
-      ...(finding.file === null || finding.line === null ? [] : [`line=${finding.line}`]),
+      ...(finding.file === null || line === null ? [] : [`line=${line}`]),
       `title=${githubProperty(finding.rule)}`,
     ];
     const text = githubData(`${finding.object}: ${finding.message}. ${finding.fix}`);

@@ -1,7 +1,7 @@
 import { isGraceful, type ShutdownGroup } from "../core/drain-plan/drain-order.ts";
 import { nameOf } from "../core/json/json-field.ts";
 import { LastcallError } from "../errors.ts";
-import { type AuditedFleet, canReach, graceOn, landingOf, readFleet } from "./fleet.ts";
+import { type AuditedFleet, canReach, graceOn, inScope, landingOf, readFleet } from "./fleet.ts";
 import { isAutopilot, platformsOfNodes } from "./objects/audit-node.ts";
 import {
   knownTemplatePaths,
@@ -11,6 +11,7 @@ import {
   readManifest,
   type TemplatePath,
 } from "./objects/manifest.ts";
+import type { SpotScope } from "./objects/spot-scope.ts";
 import { isMisnamed, type Workload, workloadKindOf } from "./objects/workload.ts";
 import { assumedPlatforms, defaultPlatformNames, type Platform } from "./platform.ts";
 import {
@@ -18,6 +19,7 @@ import {
   asFinding,
   type Baseline,
   type Finding,
+  fieldLineOf,
   isKnown,
   type Remark,
   type ReportedWorkload,
@@ -31,6 +33,11 @@ export interface AuditOptions {
   readonly sources: readonly ManifestSource[];
   /** Empty: those of the nodes in the input, or without nodes the most common ones. */
   readonly platforms: readonly Platform[];
+  /**
+   * Default: Possible. A Spot pool of GKE has no taint, so that a workload which names no nodes may
+   * run there, and a check must not be green because it looked at nothing.
+   */
+  readonly scope?: SpotScope | undefined;
   /** The namespace of objects that set none; absent: `default`. */
   readonly namespace?: string | undefined;
   /** Budgets read from kubelets, by node name. */
@@ -52,8 +59,24 @@ export function audit(options: AuditOptions): AuditReport {
   if (fleet.problems.length > 0) {
     throw new LastcallError("INPUT_INVALID", fleet.problems.join("\n"));
   }
-  const notes = notesOn(fleet, options);
-  return { ...auditFleet(fleet, choosePlatforms(fleet, options), options.baseline), notes };
+  const { baseline, scope } = options;
+  const report = auditFleet(fleet, choosePlatforms(fleet, options), { baseline, scope });
+  return { ...report, notes: [...notesOn(fleet, options), ...notesOnScope(fleet, options)] };
+}
+
+/**
+ * What the scope leaves out; and if nothing says that there are Spot nodes, how to leave out the
+ * workloads that do not name any.
+ */
+function notesOnScope(fleet: AuditedFleet, { scope, platforms }: AuditOptions): readonly string[] {
+  const [all, named] = [fleet.onSpot.size, inScope(fleet, "Named").onSpot.size];
+  const isMeant = platforms.length > 0 || fleet.nodes.some((node) => node.spot);
+  if (all === named || (scope === undefined && isMeant) || scope === "Possible") return [];
+  const count = `${named === 0 ? "None" : named} of ${all} workload${all === 1 ? "" : "s"}`;
+  const names = `${count} name${named > 1 ? "" : "s"} Spot nodes`;
+  return scope === "Named"
+    ? [`${names}, and only such are judged; --scope Possible judges all`]
+    : [`${names}; for a cluster with other nodes, too, --scope Named judges only such`];
 }
 
 /** Why the objects cannot be audited, one sentence each; empty if they can. */
@@ -73,10 +96,10 @@ function fleetOf({ sources, namespace = "default", templatePaths = [] }: Input):
 export function auditFleet(
   fleet: AuditedFleet,
   platforms: readonly Platform[],
-  baseline?: Baseline,
+  { baseline, scope = "Possible" }: Pick<AuditOptions, "baseline" | "scope"> = {},
 ): AuditReport {
-  const judged = judge(fleet, platforms);
-  const open = judged.filter((one) => one.reason === undefined).map((one) => one.finding);
+  const judged = judge(inScope(fleet, scope), platforms);
+  const open = judged.filter((one) => one.reason === undefined).map(placedAtField);
   const known = open.filter((finding) => baseline !== undefined && isKnown(baseline, finding));
   const knownOnes = new Set(known);
   const findings = open.filter((finding) => !knownOnes.has(finding));
@@ -111,6 +134,7 @@ function choosePlatforms(fleet: AuditedFleet, options: AuditOptions): readonly P
 }
 
 interface Judged {
+  readonly remark: Remark;
   readonly finding: Finding;
   /** Why it is ignored, if an annotation says so. */
   readonly reason: string | undefined;
@@ -119,11 +143,20 @@ interface Judged {
 function judge(fleet: AuditedFleet, platforms: readonly Platform[]): readonly Judged[] {
   const judged = ruleList.flatMap((rule) =>
     rule.check(fleet, platforms).map((remark) => ({
+      remark,
       finding: asFinding(rule, remark),
       reason: reasonToIgnore(rule, remark),
     })),
   );
   return judged.sort((a, b) => inOrder(a.finding, b.finding));
+}
+
+/** How many findings have the line of their field: more are read by nobody, and cost seconds. */
+const mostPlaced = 500;
+
+function placedAtField({ finding, remark }: Judged, place: number): Finding {
+  const fieldLine = place < mostPlaced ? fieldLineOf(remark) : undefined;
+  return fieldLine === undefined ? finding : { ...finding, fieldLine };
 }
 
 function reasonToIgnore(rule: Rule, { about }: Remark): string | undefined {

@@ -17,6 +17,7 @@ import { type AuditNode, readNodes, type SeenPlatform, spotLabels } from "./obje
 import { type LocalStorage, readLocalStorage } from "./objects/local-storage.ts";
 import type { Manifest } from "./objects/manifest.ts";
 import { isStatusPort, type PodTemplate, readSelector } from "./objects/pod-template.ts";
+import { namesSpot, type SpotScope } from "./objects/spot-scope.ts";
 import type { Workload } from "./objects/workload.ts";
 import {
   indexByLabels,
@@ -173,8 +174,9 @@ export interface AuditedFleet {
   readonly workloads: readonly Workload[];
   /** The workloads of a namespace whose pods a selector selects. */
   readonly selectedIn: (namespace: string) => SelectedBy<Workload>;
-  /** Those whose pods may run on a Spot node; see `landingOf` and `canRunOn`. */
+  /** Those whose pods may run on a Spot node, in the scope; see `landingOf` and `canRunOn`. */
   readonly onSpot: ReadonlySet<Workload>;
+  readonly scope: SpotScope;
   readonly notJudged: readonly NotJudged[];
   readonly nodes: readonly AuditNode[];
   readonly budgets: readonly DisruptionBudget[];
@@ -221,6 +223,7 @@ export function readFleet(
     ...list,
     manifests,
     onSpot: new Set(list.workloads.filter((workload) => canLandOn(spotNodes, workload))),
+    scope: "Possible",
     selectedIn: byNamespace(list.workloads, {
       namespaceOf: (workload) => workload.namespace,
       index: (own) => indexByLabels(own, (workload) => workload.template.labels),
@@ -238,6 +241,21 @@ export function readFleet(
     autoscaled: readAutoscaled(manifests),
     localStorage: readLocalStorage(manifests),
   };
+}
+
+/** The fleet with only those workloads of `onSpot` that are in the scope. */
+export function inScope(fleet: AuditedFleet, scope: SpotScope): AuditedFleet {
+  if (scope === "Possible") return fleet;
+  const onSpot = new Set([...fleet.onSpot].filter(({ template }) => namesSpot(template)));
+  return { ...fleet, scope, onSpot };
+}
+
+/**
+ * Whether a load balancer's object is checked: which pods are behind it does not always show, so
+ * one checked workload in its namespace is enough.
+ */
+export function isServed({ scope, onSpot }: AuditedFleet, { namespace }: Manifest): boolean {
+  return scope === "Possible" || [...onSpot].some((workload) => workload.namespace === namespace);
 }
 
 /** The budgets that select the pods of a workload. */

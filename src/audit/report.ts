@@ -11,8 +11,8 @@ import {
 import { LastcallError } from "../errors.ts";
 import type { AuditedFleet, Landing } from "./fleet.ts";
 import type { PlaceOfField } from "./objects/audit-node.ts";
-import { type Manifest, nameOfObject } from "./objects/manifest.ts";
-import type { Workload } from "./objects/workload.ts";
+import { type FieldPointer, type Manifest, nameOfObject } from "./objects/manifest.ts";
+import { type Workload, workloadKindOf } from "./objects/workload.ts";
 import type { BudgetSource, Platform } from "./platform.ts";
 
 /** The most harmful first. `error`: pods will be lost or a drain will get stuck. */
@@ -30,7 +30,10 @@ export interface Finding {
   readonly message: string;
   readonly fix: string;
   readonly file: string | null;
+  /** The first line of the object. */
   readonly line: number | null;
+  /** The line of the field that it is about, if there is one in a file. */
+  readonly fieldLine?: number;
 }
 
 /** A finding as its rule returns it, before the audit adds the rule's name. */
@@ -39,6 +42,8 @@ export interface Remark {
   readonly platform?: string;
   /** The object that it is about; absent: the platform itself. */
   readonly about: Workload | Manifest | undefined;
+  /** The path to the field that it is about in that object. */
+  readonly field?: FieldPointer | undefined;
   /** For a remark about a platform: a workload of the input to point at. */
   readonly example?: Workload | undefined;
   readonly message: string;
@@ -105,6 +110,32 @@ export function asFinding(rule: Rule, remark: Remark): Finding {
     file: manifest?.file ?? null,
     line: manifest?.line ?? null,
   };
+}
+
+/** The line of the field that a remark is about, if it is in a file; the file is read again. */
+export function fieldLineOf({ about, field }: Remark): number | undefined {
+  const manifest = about !== undefined && "manifest" in about ? about.manifest : about;
+  return field === undefined ? undefined : manifest?.lineOf?.(field);
+}
+
+/** The path to a field of a workload's pods. */
+export function podField({ manifest }: Workload, ...path: FieldPointer): FieldPointer {
+  return [...(workloadKindOf(manifest)?.templatePath ?? []), "spec", ...path];
+}
+
+/** The path to a field of a container, which may be a sidecar; undefined if there is none. */
+export function containerField(
+  workload: Workload,
+  container: string,
+  ...path: FieldPointer
+): FieldPointer | undefined {
+  for (const list of ["containers", "initContainers"]) {
+    const own = podField(workload, list);
+    const found = listOf(valueAt(workload.manifest.json, own.map(String)));
+    const place = found.findIndex((one) => fieldsOf(one).name === container);
+    if (place >= 0) return [...own, place, ...path];
+  }
+  return undefined;
 }
 
 /** What `lastcall audit -o json` prints; the names are pinned. */

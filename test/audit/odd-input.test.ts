@@ -87,7 +87,7 @@ const workload = fc
 function printAll(report: AuditReport): void {
   auditTable(report, { colour: "On", rows: 10 });
   githubAnnotations(report);
-  JSON.stringify(sarifLog(report, "1"));
+  JSON.stringify(sarifLog(report, { version: "1" }));
 }
 
 function judge(objects: readonly { kind: string | undefined }[], named: readonly string[]) {

@@ -123,7 +123,7 @@ describe("GitHub annotations", () => {
     const report = await auditYaml(web, { platforms: ["gke"] });
 
     expect(githubAnnotations(report).split("\n")[0]).toBe(
-      "::error file=web.yaml,line=1,title=grace-cut::Deployment default/web: Asks for 60 s and gets 15 s on gke at priority 0. Finish within 15 s and set terminationGracePeriodSeconds to at most that, or raise the node's shutdownGracePeriod",
+      "::error file=web.yaml,line=4,title=grace-cut::Deployment default/web: Asks for 60 s and gets 15 s on gke at priority 0. Finish within 15 s and set terminationGracePeriodSeconds to at most that, or raise the node's shutdownGracePeriod",
     );
   });
 
@@ -134,7 +134,7 @@ describe("GitHub annotations", () => {
     const odd = { ...finding, file: "a,b:c.yaml", message: "50 %\nand more" };
 
     expect(githubAnnotations({ ...report, findings: [odd] })).toMatch(
-      /^::error file=a%2Cb%3Ac\.yaml,line=1,title=grace-cut::Deployment default\/web: 50 %25%0Aand more\. /,
+      /^::error file=a%2Cb%3Ac\.yaml,line=4,title=grace-cut::Deployment default\/web: 50 %25%0Aand more\. /,
     );
   });
 
@@ -176,7 +176,8 @@ describe("the SARIF log", () => {
     for (const yaml of ["", web, annotated, `${web}---\n${deployment({})}`]) {
       const report = await auditYaml(yaml, { platforms: ["gke", "aks"], baseline });
       const open = await auditYaml(yaml, { platforms: ["gke", "aks"] });
-      for (const one of [report, open]) expect(faultsOf(sarifLog(one, "1.2.3"))).toBe(null);
+      for (const one of [report, open])
+        expect(faultsOf(sarifLog(one, { version: "1.2.3" }))).toBe(null);
     }
   });
 
@@ -185,7 +186,7 @@ describe("the SARIF log", () => {
     { field: "ruleIndex", value: -2 },
     { field: "colour", value: "red" },
   ])("with the $field $value would be invalid", async ({ field, value }) => {
-    const log = sarifLog(await auditYaml(web, { platforms: ["gke"] }), "1.2.3") as {
+    const log = sarifLog(await auditYaml(web, { platforms: ["gke"] }), { version: "1.2.3" }) as {
       runs: [{ results: Record<string, unknown>[] }];
     };
     Object.assign(log.runs[0].results[0] ?? {}, { [field]: value });
@@ -194,7 +195,7 @@ describe("the SARIF log", () => {
   });
 
   it("refers to file and line, and names its rule", async () => {
-    const log = sarifLog(await auditYaml(web, { platforms: ["gke"] }), "1.2.3");
+    const log = sarifLog(await auditYaml(web, { platforms: ["gke"] }), { version: "1.2.3" });
 
     expect(log).toMatchObject({
       version: "2.1.0",
@@ -210,7 +211,7 @@ describe("the SARIF log", () => {
                 {
                   physicalLocation: {
                     artifactLocation: { uri: "web.yaml" },
-                    region: { startLine: 1 },
+                    region: { startLine: 4 },
                   },
                 },
               ],
@@ -229,8 +230,8 @@ describe("the SARIF log", () => {
     { file: "-", uri: "stdin" },
   ])("refers to $file as $uri", async ({ file, uri }) => {
     const report = await auditYaml(web, { platforms: ["gke"] });
-    const findings = report.findings.map((one) => ({ ...one, file, line: 7 }));
-    const log = sarifLog({ ...report, findings }, "1.2.3");
+    const findings = report.findings.map((one) => ({ ...one, file, fieldLine: 7 }));
+    const log = sarifLog({ ...report, findings }, { version: "1.2.3" });
 
     expect(faultsOf(log)).toBe(null);
     expect(log).toMatchObject({
@@ -253,7 +254,7 @@ describe("the SARIF log", () => {
     const report = await auditYaml(web, { platforms: ["gke"] });
     const findings = report.findings.map((one) => ({ ...one, file: null, line: null }));
 
-    expect(sarifLog({ ...report, findings }, "1.2.3")).toMatchObject({
+    expect(sarifLog({ ...report, findings }, { version: "1.2.3" })).toMatchObject({
       runs: [
         {
           results: findings.map(() => ({
@@ -278,7 +279,7 @@ describe("the SARIF log", () => {
     const report = await auditYaml(`${stable}---\n${web}`, { platforms: ["aks"] });
     const linesBefore = `${stable}---\n`.split("\n").length - 1;
 
-    expect(sarifLog(report, "1.2.3")).toMatchObject({
+    expect(sarifLog(report, { version: "1.2.3" })).toMatchObject({
       runs: [
         {
           results: expect.arrayContaining([
@@ -300,7 +301,7 @@ describe("the SARIF log", () => {
   });
 
   it("shows a finding that an annotation ignores as suppressed, with the reason", async () => {
-    const log = sarifLog(await auditYaml(annotated, { platforms: ["gke"] }), "1.2.3");
+    const log = sarifLog(await auditYaml(annotated, { platforms: ["gke"] }), { version: "1.2.3" });
 
     expect(log).toMatchObject({
       runs: [

@@ -31,7 +31,8 @@ lastcall audit                                     # the live cluster
 ## Platforms
 
 A pod's grace period is the smaller of what it requests and what its priority group gets. Without
-\`--platform\`, the nodes of the input decide; without nodes: ${defaultPlatformNames.join(", ")}.
+\`--platform\`, the nodes of the input decide; without nodes: ${defaultPlatformNames.join(", ")}. A finding
+on several platforms is shown once, with a list of them; \`-o json\` and \`-o yaml\` have one for each.
 
 | platform | regular pods | critical pods | what it is |
 |---|---|---|---|
@@ -60,6 +61,15 @@ The rules with the worst impact come first.
 | rule | at worst | finds |
 |---|---|---|
 ${rules.join("\n")}
+
+## Which workloads
+
+\`--scope Possible\`, the default, judges every workload that may run on Spot nodes: all that do not exclude them by
+their node selector or required affinity. GKE's Spot pools have no taint, so that a workload which says nothing may well
+run there, and a check must not be green because it looked at nothing. Where Spot nodes are only a part of the cluster
+and have a taint, \`--scope Named\` judges those that name Spot nodes in selector, required affinity or tolerations, as
+[at admission](#at-admission), and stderr says how many of how many these are. It is also meant for charts of others,
+which name nobody's nodes: some ask for 300 to 600 s of grace.
 
 ## Living with findings
 
@@ -133,13 +143,21 @@ jobs:
     steps:
     - uses: actions/checkout@v4
     - run: npm install --global https://files.example.com/lastcall-0.1.0.tgz
-    - run: lastcall audit -f k8s/ --platform gke -o github
+    - name: our own manifests, all of which run on Spot nodes
+      run: lastcall audit -f k8s/ --platform gke -o github
+    - name: rendered charts of others
+      run: lastcall audit -f rendered/ --platform gke --scope Named -o github
 \`\`\`
+
+An annotation is on the line of the field that it is about, if it is about one, such as
+\`terminationGracePeriodSeconds\`; without that field, on the nearest line around it. Beyond the first 500 findings, it
+is on the first line of the object.
 
 \`-o sarif\` is for code scanning, which rejects a whole log if one finding has no file. Standard
 input appears as the file \`stdin\`, with the line numbers of the input; to see the text next to a
 finding, write Helm's output to a file in the repository and audit that. Findings of a live cluster
-have no file: they are for other consumers of SARIF.
+have no file: they are for other consumers of SARIF. If you publish the folder \`docs\`, \`--docs-url
+https://docs.example.com/lastcall\` gives each rule a \`helpUri\`, the address of its page.
 
 \`\`\`yaml
 # .pre-commit-config.yaml

@@ -36,7 +36,8 @@ function checkSingleReplica(fleet: AuditedFleet): readonly Remark[] {
   const fix = "Run at least two replicas, or keep it on nodes that are not Spot";
   return spotWorkloads(fleet).flatMap((workload): readonly Remark[] => {
     const found = judge(fleet, workload);
-    return found === undefined ? [] : [{ ...found, about: workload, fix }];
+    const field = ["spec", "replicas"];
+    return found === undefined ? [] : [{ ...found, about: workload, field, fix }];
   });
 }
 

@@ -66,12 +66,13 @@ function checkPdbBlocksForever(fleet: AuditedFleet): readonly Remark[] {
     if (allowedDisruptions(fleet, budget) !== 0) return [];
     const fix = "Allow one pod to be evicted: maxUnavailable 1, or more replicas than minAvailable";
     const about = budget.manifest;
+    const field = fieldOf(budget);
     if (allowedDisruptions(fleet, budget, "Most") !== 0) {
       const message = `${termOf(budget)} allows no eviction of a pod of ${held} while the autoscaler keeps the minimum number of replicas`;
-      return [{ severity: "warning", about, message, fix }];
+      return [{ severity: "warning", about, field, message, fix }];
     }
     const message = `${termOf(budget)} never allows a pod of ${held} to be evicted`;
-    return [{ severity: "error", about, message, fix }];
+    return [{ severity: "error", about, field, message, fix }];
   });
 }
 
@@ -82,7 +83,11 @@ function neverCounted(
   const about = budget.manifest;
   const message = `${termOf(budget)} never allows a pod of ${why.held} to be evicted, because ${why.uncountable}`;
   const fix = "Set minAvailable to a number, or exclude such pods from the selector";
-  return { severity: "error", about, message, fix };
+  return { severity: "error", about, field: fieldOf(budget), message, fix };
+}
+
+function fieldOf({ minAvailable }: DisruptionBudget): Remark["field"] {
+  return ["spec", minAvailable === undefined ? "maxUnavailable" : "minAvailable"];
 }
 
 /** Kinds with pods, but without a `scale` subresource. A CronJob's pods belong to its Jobs. */

@@ -4,6 +4,7 @@ import { listOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
 import { type AuditedFleet, landingOf } from "../fleet.ts";
 import type { Manifest } from "../objects/manifest.ts";
 import { readPodTemplate } from "../objects/pod-template.ts";
+import { namesSpot } from "../objects/spot-scope.ts";
 import { type Remark, type Rule, spotWorkloads } from "../report.ts";
 
 export const gangOnSpot: Rule = {
@@ -63,7 +64,7 @@ function checkGangOnSpot(fleet: AuditedFleet): readonly Remark[] {
     if (!remarks.has(name)) remarks.set(name, { severity: "warning", about, message, fix });
   };
   for (const manifest of fleet.manifests) {
-    const name = ownName(manifest);
+    const name = ownName(manifest, fleet);
     if (name !== undefined) add(name, manifest);
   }
   for (const workload of spotWorkloads(fleet)) {
@@ -85,11 +86,14 @@ const partReaders: Readonly<Record<string, (manifest: Manifest) => readonly Part
 };
 
 /** The name of such an object with several pods that may land on Spot nodes. */
-function ownName(manifest: Manifest): string | undefined {
+function ownName(manifest: Manifest, { scope }: AuditedFleet): string | undefined {
   const { kind, group, namespace, name } = manifest;
   const parts = partReaders[`${kind}.${group}`]?.(manifest) ?? [];
   const pods = parts.reduce((sum, part) => sum + part.pods, 0);
-  const lands = parts.some(({ template }) => landingOf(readPodTemplate(template)) !== "Never");
+  const lands = parts.some(({ template }) => {
+    const pod = readPodTemplate(template);
+    return landingOf(pod) !== "Never" && (scope === "Possible" || namesSpot(pod));
+  });
   return pods > 1 && lands ? `${kind} ${namespace}/${name}` : undefined;
 }
 

@@ -4,7 +4,14 @@ import { type AuditedFleet, canReach, graceOn } from "../fleet.ts";
 import { type Container, longestPreStop } from "../objects/pod-template.ts";
 import type { Workload } from "../objects/workload.ts";
 import type { Platform } from "../platform.ts";
-import { type Remark, type Rule, type Severity, spotWorkloads } from "../report.ts";
+import {
+  containerField,
+  podField,
+  type Remark,
+  type Rule,
+  type Severity,
+  spotWorkloads,
+} from "../report.ts";
 
 /** The central rule: the kubelet gives the pod less time than it asks for. */
 export const graceCut: Rule = {
@@ -60,6 +67,7 @@ function remarkOn(workload: Workload, platform: Platform): Remark {
     severity: severityOn(workload, platform),
     platform: platform.name,
     about: workload,
+    field: podField(workload, "terminationGracePeriodSeconds"),
     message,
     fix,
   };
@@ -118,8 +126,16 @@ function checkPrestopOverGrace(fleet: AuditedFleet): readonly Remark[] {
     const takes = ends ? `takes at least ${hookSeconds} s` : "never ends and takes all";
     const message = `The preStop hook ${takes} of a grace of ${graceSeconds} s, so nothing is left for SIGTERM`;
     const fix = ends ? `Ask for more than ${hookSeconds} s, or shorten the hook` : "End the hook";
-    return [{ severity: "error", about: workload, message, fix }];
+    return [{ severity: "error", about: workload, field: hookOf(workload), message, fix }];
   });
+}
+
+/** The field of the hook that takes longest. */
+function hookOf(workload: Workload): Remark["field"] {
+  const { containers } = workload.template;
+  const longest = longestPreStop(workload.template);
+  const found = containers.find(({ preStopSeconds }) => preStopSeconds === longest);
+  return found && containerField(workload, found.name, "lifecycle", "preStop");
 }
 
 /** With less time than this after the hook, a program can hardly close its connections. */
@@ -176,7 +192,8 @@ function checkPrestopEatsBudget(
       const severity = leftSeconds === 0 ? "error" : "warning";
       const message = `The preStop hook takes at least ${hookSeconds} s of the ${grantedSeconds} s that ${platform.name} gives, which leaves ${leftSeconds} s for SIGTERM`;
       const fix = `Shorten the hook to at most ${Math.max(0, grantedSeconds - enoughSeconds)} s`;
-      return [{ severity, platform: platform.name, about: workload, message, fix }];
+      const field = hookOf(workload);
+      return [{ severity, platform: platform.name, about: workload, field, message, fix }];
     });
   });
 }
@@ -289,6 +306,7 @@ function checkExecSigtermLost(fleet: AuditedFleet): readonly Remark[] {
           {
             severity,
             about: workload,
+            field: containerField(workload, container.name, "command"),
             message,
             fix: "Start the last command of the script with exec",
           },

@@ -1,7 +1,7 @@
 /** What should not run on a node that may leave at short notice. */
 import { criticalPriority } from "../../core/drain-plan/drain-order.ts";
 import { fieldsOf, listOf, textOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
-import type { AuditedFleet } from "../fleet.ts";
+import { type AuditedFleet, isServed } from "../fleet.ts";
 import type { Manifest } from "../objects/manifest.ts";
 import type { Workload } from "../objects/workload.ts";
 import { type Remark, type Rule, spotWorkloads } from "../report.ts";
@@ -206,7 +206,7 @@ function checkLbDelayOverNotice(fleet: AuditedFleet): readonly Remark[] {
   // A Service may be behind several Ingresses, which say the same about it.
   const ofAlbs = new Map(albDelays(fleet).map((one) => [one.about, one]));
   return [...simple, ...ofAlbs.values()].flatMap(({ about, delay }): readonly Remark[] => {
-    if (delay.seconds <= noticeSeconds[delay.cloud]) return [];
+    if (delay.seconds <= noticeSeconds[delay.cloud] || !isServed(fleet, about)) return [];
     const limitSeconds = noticeSeconds[delay.cloud];
     const origin = delay.source === "Set" ? "" : " (the default)";
     const message = `Connections may drain for ${delay.seconds} s${origin}, and the notice is ${limitSeconds} s`;

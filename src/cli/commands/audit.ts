@@ -12,6 +12,7 @@ import {
   parseTemplatePath,
   type TemplatePath,
 } from "../../audit/objects/manifest.ts";
+import type { SpotScope } from "../../audit/objects/spot-scope.ts";
 import type { Platform } from "../../audit/platform.ts";
 import {
   type AuditReport,
@@ -47,6 +48,7 @@ export interface AuditCommand {
   /** As typed: `gke`, `kubelet:30s/15s`, `kubelet:FILE`, … */
   readonly platforms: readonly string[];
   readonly failOn: Severity | "never";
+  readonly scope?: SpotScope | undefined;
   readonly output: "table" | "json" | "yaml" | "sarif" | "github";
   readonly namespace?: string | undefined;
   /** A saved report whose findings are accepted. */
@@ -54,8 +56,9 @@ export interface AuditCommand {
   /** As typed: `Rollout.argoproj.io=spec.template`. */
   readonly templatePaths?: readonly string[] | undefined;
   readonly quiet?: boolean | undefined;
-  /** For SARIF: the version of this program. */
+  /** For SARIF: the version of this program, and where its documentation is. */
   readonly version: string;
+  readonly docsUrl?: string | undefined;
 }
 
 /** The environment of the command. */
@@ -95,6 +98,7 @@ export async function runAudit(command: AuditCommand, io: AuditIo): Promise<numb
     templatePaths,
     readBudgets: input.readBudgets,
     platforms,
+    scope: command.scope,
     baseline,
     namespace: command.namespace,
   });
@@ -210,7 +214,7 @@ function render(
     case "yaml":
       return printYaml(report);
     case "sarif":
-      return `${JSON.stringify(sarifLog(report, command.version), null, 2)}\n`;
+      return `${JSON.stringify(sarifLog(report, command), null, 2)}\n`;
     case "github":
       return githubAnnotations(report);
     case "table":
@@ -235,6 +239,8 @@ export const runAuditCommand: CommandRun<"audit"> = async ({ options, io }) =>
       from: options.from,
       platforms: options.platform,
       failOn: options.failOn,
+      scope: options.scope,
+      docsUrl: options.docsUrl,
       output: options.output,
       namespace: options.namespace,
       baseline: options.baseline,

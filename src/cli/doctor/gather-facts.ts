@@ -188,7 +188,7 @@ function namesOf(objects: readonly KubeObject[]): ReadonlySet<string> {
 async function graceFacts(api: KubeApi, signal: AbortSignal) {
   const { objects } = await readCluster({ api, signal });
   const sources = objects.map((json) => ({ json, origin: "Recorded" }) as const);
-  const { summary, findings } = audit({ sources, platforms: [] });
+  const { summary, findings } = audit({ sources, platforms: [], scope: "Possible" });
   const [worst] = findings;
   return {
     errors: summary.findings.error,

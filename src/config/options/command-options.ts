@@ -87,6 +87,20 @@ export const auditOptions = [
     help: "With admission: check workloads that name Spot nodes, or all that may run on them",
   },
   {
+    name: "scope",
+    type: "choice",
+    choices: ["Named", "Possible"],
+    commands: ["audit"],
+    help: "Judge only workloads that name Spot nodes, or all that may run on them; default: Possible",
+  },
+  {
+    name: "docs-url",
+    type: "url",
+    value: "URL",
+    commands: ["audit"],
+    help: "With -o sarif: address at which the docs folder is published, for the helpUri of each rule; default: none",
+  },
+  {
     name: "fail-on",
     type: "choice",
     choices: ["error", "warning", "info", "never"],
