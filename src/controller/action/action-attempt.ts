@@ -144,6 +144,12 @@ const firstBusyPauseMs: Millis = seconds(2);
 /** The longest `Retry-After` that is honored: later, the action is useless. */
 const longestAskedMs: Millis = minutes(1);
 
+/**
+ * For how long a receiver that asks to come back later does not use up the retries: in a burst of
+ * departures, most messages to a chat are refused a few times, and none is to be lost for it.
+ */
+const busyMs: Millis = minutes(5);
+
 interface Attempt {
   readonly endsAt: Instant;
   readonly within: <T>(work: (signal: AbortSignal) => Promise<T>) => Promise<T>;
@@ -160,7 +166,9 @@ async function attempting(
   work: (attempt: Attempt) => Promise<ActionDone>,
 ): Promise<ActionEnd> {
   const { clock, rng, signal, deadlineAt, whyOver, isTakenBack } = options;
+  const busyUntil = plus(clock.now(), busyMs);
   let fault: unknown;
+  let used = 0;
   for (let attempts = 1; ; attempts += 1) {
     signal.throwIfAborted();
     const now = clock.now();
@@ -182,7 +190,8 @@ async function attempting(
       signal.throwIfAborted();
       if (error === rolledBack) throw error;
       if (error === fault) return failed(error, attempts - 1);
-      const isOver = !isLastcallError(error) || !error.retryable || attempts > retries;
+      used += isBusy(error) && clock.now() < busyUntil ? 0 : 1;
+      const isOver = !isLastcallError(error) || !error.retryable || used > retries;
       if (isOver || isTakenBack?.() === true) return failed(error, attempts);
       fault = error;
     }
@@ -191,10 +200,14 @@ async function attempting(
   }
 }
 
+function isBusy(error: unknown): boolean {
+  return isLastcallError(error) && error.code === "ACTION_RATE_LIMITED";
+}
+
 /** The receiver's `Retry-After` plus a random backoff, so that many do not retry together. */
 function pauseAfter(fault: unknown, attempts: number, rng: Rng): Millis {
-  const { code, retryAfterMs = 0 } = isLastcallError(fault) ? fault : {};
-  const firstMs = code === "ACTION_RATE_LIMITED" ? firstBusyPauseMs : firstPauseMs;
+  const { retryAfterMs = 0 } = isLastcallError(fault) ? fault : {};
+  const firstMs = isBusy(fault) ? firstBusyPauseMs : firstPauseMs;
   const ownMs = backoffMs(attempts - 1, rng, { firstMs });
   return millis(Math.min(retryAfterMs, longestAskedMs) + ownMs);
 }
