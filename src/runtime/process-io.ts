@@ -18,6 +18,7 @@ export function processIo() {
     // https://no-color.org: any non-empty value.
     colour: isTerminal && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
     columns: stdout.columns ?? 100,
+    timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
     openScreen: isTerminal && env.TERM !== "dumb" ? openTerminalScreen : undefined,
     env,
     fetch: globalThis.fetch,

@@ -257,7 +257,7 @@ describe("an act", () => {
     expect((await acts.preview(freeze(4))).says[1]).toBe(
       "That ends the current freeze sooner: it is frozen until 2026-11-23T00:00:00Z",
     );
-    expect((await acts.preview(freeze(96))).says).toHaveLength(1);
+    expect((await acts.preview(freeze(96))).says).toHaveLength(2);
   });
 
   it("never applies to another node of the same name", async () => {

@@ -161,7 +161,7 @@ it.each([
   ["plan --policy spot.yaml", "the unknown option --policy, use -f FILE with plan"],
   ["plan --polcy spot.yaml", "the unknown option --polcy, use -f FILE with plan"],
   ["simulate --polcy spot.yaml", "the unknown option --polcy (did you mean --policy?)"],
-  ["depart -l pool=spot", "lastcall depart $(kubectl get nodes -l LABEL=VALUE -o name)"],
+  ["plan -l pool=spot", "the unknown option -l, omit it: only lastcall depart and lastcall hold"],
 ])("%s, a kubectl habit, is rejected with the alternative", async (line, instead) => {
   const { exitCode, err } = await type(line.split(" "));
   expect(err).toContain(instead);

@@ -5,10 +5,14 @@ interface PolicyWorld {
   create(path: string, body: KubeObject): KubeObject;
 }
 
-export function spotPolicy(world: PolicyWorld, spec: Readonly<Record<string, unknown>>): void {
+export function spotPolicy(
+  world: PolicyWorld,
+  spec: Readonly<Record<string, unknown>>,
+  name = "spot",
+): void {
   world.create("/apis/lastcall.dev/v1alpha1/departurepolicies", {
     apiVersion: "lastcall.dev/v1alpha1",
-    ...{ kind: "DeparturePolicy", metadata: { name: "spot" } },
+    ...{ kind: "DeparturePolicy", metadata: { name } },
     spec,
   });
 }

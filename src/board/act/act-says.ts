@@ -104,6 +104,18 @@ export function freezeSays(
   ];
 }
 
+/** What neither a hold nor a freeze stops: nodes that reach their deadline, the earliest first. */
+export function forcedSays(
+  nodes: readonly { readonly name: string; readonly deadlineAt: Instant }[],
+): readonly string[] {
+  const [first] = nodes;
+  if (first === undefined) return [];
+  const at = briefInstant(first.deadlineAt);
+  return nodes.length === 1
+    ? [`${first.name} leaves at its deadline ${at} even so`]
+    : [`${nodes.length} nodes leave at their deadlines even so, the first at ${at}: ${first.name}`];
+}
+
 export function withdrawSays(departure: Departure): readonly string[] {
   const { node, status, cause } = departure;
   const begun = status.startedAt !== undefined;

@@ -1,6 +1,7 @@
 import type {
   DepartureStore,
   Fleet,
+  FleetView,
   NodePods,
   OperatorResult,
   OperatorWrites,
@@ -24,10 +25,22 @@ import {
   commandOf,
   holdValue,
 } from "./act.ts";
-import { cannotWithdraw, departSays, freezeSays, holdSays, withdrawSays } from "./act-says.ts";
+import {
+  cannotWithdraw,
+  departSays,
+  forcedSays,
+  freezeSays,
+  holdSays,
+  withdrawSays,
+} from "./act-says.ts";
+
+/** The part of a fleet on which acts depend: watched, or read once. */
+export interface ActsFleet extends Pick<Fleet, "node" | "departure" | "departuresOf" | "policies"> {
+  readonly view: () => Pick<FleetView, "nodes" | "departures" | "policies">;
+}
 
 export interface OperatorActsOptions {
-  readonly fleet: Fleet;
+  readonly fleet: ActsFleet;
   readonly pods: Pick<NodePods, "list" | "budgets">;
   readonly store: Pick<DepartureStore, "create" | "move">;
   readonly writes: OperatorWrites;
@@ -194,7 +207,7 @@ export class OperatorActs {
       ];
     }
     if (until <= deadlineAt) return [];
-    return [`${node.name} leaves at its deadline ${briefInstant(deadlineAt)} even so`];
+    return forcedSays([{ name: node.name, deadlineAt }]);
   }
 
   /** The deadline that the plan would give the node; undefined if its lifetime has no limit. */
@@ -232,11 +245,24 @@ export class OperatorActs {
     const seen = policy.gates.freezeUntil ?? null;
     const isPast = until !== null && until <= now();
     return {
-      says: freezeSays(name, { until, now: now(), seen }),
+      says: [...freezeSays(name, { until, now: now(), seen }), ...this.#forcedSays(name, until)],
       refusal: isPast ? `Cannot freeze until ${briefInstant(until)}: that has passed` : undefined,
       seen: String(seen),
       carryOut: () => writes.freeze({ name, seen }, until),
     };
+  }
+
+  /** Whom a freeze does not keep. */
+  #forcedSays(policy: string, until: Instant | null): readonly string[] {
+    if (until === null) return [];
+    const { fleet } = this.#options;
+    const { nodes, policies } = fleet.view();
+    const forced = nodes.flatMap((node) => {
+      if (selectPolicy(node, policies)?.policy.name !== policy) return [];
+      const deadlineAt = this.#lastInstantOf(node);
+      return deadlineAt === undefined || deadlineAt >= until ? [] : { name: node.name, deadlineAt };
+    });
+    return forcedSays(forced.toSorted((a, b) => a.deadlineAt - b.deadlineAt));
   }
 
   #withdraw({ departure: name, uid }: Extract<BoardAct, { kind: "Withdraw" }>): ActFinding {

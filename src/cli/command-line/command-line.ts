@@ -286,6 +286,8 @@ const commandHabits: Readonly<Record<string, string>> = {
   describe: "use lastcall drain-plan NODE, or kubectl describe departure NAME",
   cordon: "use lastcall depart NODE, or kubectl cordon NODE only to keep new pods away",
   drain: "use lastcall depart NODE, which lastcall drain-plan NODE shows beforehand",
+  annotate: "use lastcall hold NODE, or kubectl annotate",
+  pause: "use lastcall freeze --all --until TIME, or lastcall hold NODE for single nodes",
   uncordon: "use kubectl delete departure NAME, which cancels it and uncordons its node",
   apply: "use kubectl apply -f FILE for policies, or lastcall setup crds --apply",
   delete: "use kubectl delete departure NAME, which cancels it",
@@ -296,6 +298,7 @@ const commandHabits: Readonly<Record<string, string>> = {
 };
 
 const follow = "use lastcall board --tui to follow the cluster";
+const labelled = "omit it: only lastcall depart and lastcall hold choose nodes by their labels";
 const wholeCluster = "omit it: all namespaces are read";
 
 const optionHabits: Readonly<Record<string, string>> = {
@@ -303,10 +306,9 @@ const optionHabits: Readonly<Record<string, string>> = {
   "--all-namespaces": wholeCluster,
   "-w": follow,
   "--watch": follow,
-  "-l": "name the nodes, as in: lastcall depart $(kubectl get nodes -l LABEL=VALUE -o name)",
+  "-l": labelled,
   "--policy": "use -f FILE with plan, drain-plan and run, and --policy FILE with simulate",
-  "--selector":
-    "name the nodes, as in: lastcall depart $(kubectl get nodes -l LABEL=VALUE -o name)",
+  "--selector": labelled,
 };
 
 const longHabits = Object.keys(optionHabits).filter((name) => name.startsWith("--"));

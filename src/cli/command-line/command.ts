@@ -13,6 +13,8 @@ export interface CommandIo {
   readonly isTerminal: boolean;
   readonly colour: boolean;
   readonly columns: number;
+  /** The time zone of this computer, an IANA name. Default: UTC. */
+  readonly timeZone?: string | undefined;
   /**
    * Takes over the whole terminal. Undefined if stdout is not a terminal, or one without such a
    * screen.

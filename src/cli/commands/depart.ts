@@ -6,6 +6,12 @@ import { type DepartRequest, type DepartStep, departStep } from "../../core/depa
 import { type Departure, isLive } from "../../core/departure/departure.ts";
 import { selectPolicy } from "../../core/policy/policy.ts";
 import {
+  instantOfNamedTime,
+  type LocalNow,
+  type NamedTime,
+  sayLocally,
+} from "../../core/time/named-time.ts";
+import {
   between,
   formatInstant,
   type Instant,
@@ -13,9 +19,11 @@ import {
   minutes,
 } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
-import { connect } from "../cluster/connect.ts";
+import { type Connection, connect } from "../cluster/connect.ts";
+import { checkNodes, meantNodes } from "../cluster/meant-nodes.ts";
 import { type CommandRun, printData } from "../command-line/command.ts";
 import { type FleetSnapshot, readFleet, type SnapshotSource } from "../input/fleet-snapshot.ts";
+import type { Awaited } from "./depart-wait.ts";
 
 type Depart = Parameters<CommandRun<"depart">>[0];
 
@@ -24,6 +32,8 @@ interface Written {
   readonly step: DepartStep;
   /** The object as it is in the cluster; with `--dry-run` as it would be. */
   readonly object: KubeObject;
+  /** Empty with `--dry-run`. */
+  readonly uid: string;
 }
 
 /**
@@ -31,30 +41,51 @@ interface Written {
  * anything is written. Attempts every write, and throws the first error at the end.
  */
 export const runDepart: CommandRun<"depart"> = async (input) => {
-  if (input.options.onlyActions) {
-    const { runOnlyActions } = await import("./depart-actions.ts");
-    return runOnlyActions(input);
-  }
-  if (input.options.cause !== "Manual") {
+  const { options, io } = input;
+  const asked = { command: "depart", words: input.words, selector: options.selector };
+  checkNodes(asked);
+  if (!options.onlyActions && options.cause !== "Manual") {
     const problem = "Cannot use --cause: it chooses among actions, add --only-actions";
     throw new LastcallError("USAGE", problem);
   }
+  const connection = await connect({ ...options, signal: io.signal }, io);
+  try {
+    const words = await meantNodes(asked, connection.api);
+    if (!options.onlyActions) return await departNodes({ ...input, words }, connection);
+    const { runOnlyActions } = await import("./depart-actions.ts");
+    return await runOnlyActions({ ...input, words });
+  } finally {
+    connection.close();
+  }
+};
+
+async function departNodes(input: Depart, { api, namespace }: Connection): Promise<number> {
   const { options, io } = input;
-  const fleet = await readFleet(wholeCluster(options), {}, io);
+  const fleet = await readFleet(wholeCluster(options), { api }, io);
   const request = requestOf(input, fleet.readAt);
   const steps = stepsFor(input.words, request, fleet);
   const warnings = [
+    ...timeNotes(input, { request, now: fleet.readAt }),
     ...holdWarnings(steps, request),
     ...lateWarnings(steps, request, fleet),
-    ...ignoredWarnings(steps, input),
+    ...ignoredWarnings(steps, { input, request }),
   ];
   if (!options.quiet) for (const text of warnings) io.err(text);
-  const { written, faults } = await carryOut(steps, input);
-  await show(written, input);
-  for (const fault of faults.slice(1)) io.err(`lastcall: ${fault.message}\n`);
-  if (faults[0] !== undefined) throw faults[0];
-  return 0;
-};
+  const { written, faults } = await writeAll(steps, options.dryRun ? undefined : api);
+  if (!options.wait || faults.length > 0) {
+    await show(written, input);
+    for (const fault of faults.slice(1)) io.err(`lastcall: ${fault.message}\n`);
+    if (faults[0] !== undefined) throw faults[0];
+    return 0;
+  }
+  if (options.output === "table") await show(written, input);
+  const { waitForEnd } = await import("./depart-wait.ts");
+  const waitSource = { api, io, quiet: options.quiet, timeout: options.timeout };
+  const namespaceOf = options.namespace ?? namespace;
+  const end = await waitForEnd(written.map(awaitedOf), { ...waitSource, namespace: namespaceOf });
+  await showEnd(written, { input, departures: end.departures });
+  return end.exitCode;
+}
 
 function wholeCluster({ kubeconfig, context }: Depart["options"]): SnapshotSource {
   return { kubeconfig, context, from: [], filename: [] };
@@ -66,8 +97,11 @@ function wholeCluster({ kubeconfig, context }: Depart["options"]): SnapshotSourc
  */
 const lateMs: Millis = minutes(1);
 
-function requestOf({ options }: Depart, now: Instant): DepartRequest {
-  const { at: departAt = now, by } = options;
+function requestOf({ options, io }: Depart, now: Instant): DepartRequest {
+  const timeZone = io.timeZone ?? "UTC";
+  const departAt =
+    options.at === undefined ? now : instantOfNamedTime(options.at, { now, timeZone });
+  const by = options.by && deadlineOf(options.by, { now, timeZone, departAt });
   if (between(departAt, now) > lateMs) {
     throw new LastcallError(
       "USAGE",
@@ -81,6 +115,31 @@ function requestOf({ options }: Depart, now: Instant): DepartRequest {
     );
   }
   return { departAt, deadlineAt: by };
+}
+
+/** `--at 22:00 --by 06:00`: the morning after. */
+function deadlineOf(
+  by: NamedTime,
+  { departAt, ...context }: LocalNow & { readonly departAt: Instant },
+): Instant {
+  return instantOfNamedTime(by, by.kind === "Clock" ? { ...context, now: departAt } : context);
+}
+
+/** What a time relative to now, or to this computer's time zone, was taken for. */
+function timeNotes(
+  { options, io }: Depart,
+  { request, now }: { readonly request: DepartRequest; readonly now: Instant },
+): readonly string[] {
+  const context = { now, timeZone: io.timeZone ?? "UTC" };
+  const times = [
+    { option: "--at", time: options.at, at: request.departAt },
+    { option: "--by", time: options.by, at: request.deadlineAt },
+  ];
+  return times.flatMap(({ option, time, at }) =>
+    time === undefined || time.kind === "At" || at === undefined
+      ? []
+      : [`lastcall: ${option} is ${sayLocally(at, context)}\n`],
+  );
 }
 
 type Steps = readonly { readonly node: NodeFacts; readonly step: DepartStep }[];
@@ -132,7 +191,11 @@ function lateWarnings(
 }
 
 /** A departure that is under way keeps its times, whatever is requested now. */
-function ignoredWarnings(steps: Steps, { options }: Depart): readonly string[] {
+function ignoredWarnings(
+  steps: Steps,
+  { input, request }: { readonly input: Depart; readonly request: DepartRequest },
+): readonly string[] {
+  const { options } = input;
   const given = [
     ...(options.at === undefined ? [] : ["--at"]),
     ...(options.by === undefined ? [] : ["--by"]),
@@ -140,8 +203,8 @@ function ignoredWarnings(steps: Steps, { options }: Depart): readonly string[] {
   return steps.flatMap(({ node, step }) => {
     if (given === "" || step.kind !== "Leave") return [];
     const { departAt, deadlineAt, status } = step.departure;
-    const isKept = options.at === undefined || options.at === departAt;
-    if (isKept && (options.by === undefined || options.by === deadlineAt)) return [];
+    const isKept = options.at === undefined || request.departAt === departAt;
+    if (isKept && (options.by === undefined || request.deadlineAt === deadlineAt)) return [];
     return [
       `lastcall: ${node.name} is already leaving (${status.phase}): ${given} is not applied\n`,
     ];
@@ -152,17 +215,7 @@ function isPlanOf(departure: Departure, { uid }: NodeFacts): boolean {
   return departure.node.uid === uid && departure.cause === "Planned" && isLive(departure);
 }
 
-/** A dry run contacts no cluster. */
-async function carryOut(steps: Steps, { options, io }: Depart) {
-  if (options.dryRun) return writeAll(steps);
-  const { api, close } = await connect({ ...options, signal: io.signal }, io);
-  try {
-    return await writeAll(steps, api);
-  } finally {
-    close();
-  }
-}
-
+/** Without an API, as in a dry run, nothing is written. */
 async function writeAll(
   steps: Steps,
   api?: KubeApi,
@@ -175,7 +228,8 @@ async function writeAll(
       const departure = api === undefined ? planned(step) : await write(step, api);
       const { name, source = "", ...rest } = departure;
       const object = departureObject({ ...rest, name, source });
-      written.push({ node: node.name, step, object });
+      const uid = "uid" in departure ? departure.uid : "";
+      written.push({ node: node.name, step, object, uid });
     } catch (error) {
       if (!isLastcallError(error)) throw error;
       faults.push(error);
@@ -212,6 +266,36 @@ function doneOr(name: string, result: StoreResult): Departure {
     "CONFLICT",
     `Cannot write Departure ${name}: ${found}, run the command again`,
   );
+}
+
+function awaitedOf({ node, object, uid }: Written): Awaited {
+  return { node, name: object.metadata?.name ?? "", uid };
+}
+
+/** How each departure ended; for one that has not, or was deleted, its last known state. */
+async function showEnd(
+  written: readonly Written[],
+  about: { readonly input: Depart; readonly departures: ReadonlyMap<string, Departure> },
+): Promise<void> {
+  const { options, io } = about.input;
+  const { departureObject } = await import("../../kube/object/translate-departure.ts");
+  const { statusObject } = await import("../../kube/object/translate-departure.ts");
+  const last = written.flatMap(({ uid }) => about.departures.get(uid) ?? []);
+  if (options.output !== "table") {
+    const items = last.map(({ source = "", ...rest }) => ({
+      ...departureObject({ ...rest, source }),
+      status: statusObject(rest.status),
+    }));
+    await printData({ apiVersion: "v1", kind: "List", items }, options.output, io);
+    return;
+  }
+  for (const one of last) {
+    if (one.status.outcome === undefined) continue;
+    const { outcome, message } = one.status;
+    io.out(
+      `departure/${one.name} ended: ${outcome}${message === undefined ? "" : `: ${message}`}\n`,
+    );
+  }
 }
 
 async function show(written: readonly Written[], { options, io }: Depart): Promise<void> {

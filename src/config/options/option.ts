@@ -1,3 +1,4 @@
+import type { NamedTime } from "../../core/time/named-time.ts";
 import type { Instant, Millis } from "../../core/time/time.ts";
 
 /** The commands that take options. */
@@ -7,6 +8,8 @@ export const commands = [
   "plan",
   "drain-plan",
   "depart",
+  "hold",
+  "freeze",
   "audit",
   "simulate",
   "doctor",
@@ -46,7 +49,8 @@ interface OptionBase {
 }
 
 export interface TextOption extends OptionBase {
-  readonly type: "text" | "url" | "address" | "instant";
+  /** A time is an instant, or a time relative to now: see `parseNamedTime`. */
+  readonly type: "text" | "url" | "address" | "instant" | "time";
   /** What help shows for the value, such as `FILE`. */
   readonly value: string;
 }
@@ -89,9 +93,11 @@ type OneValueOf<Kind extends Option> = Kind extends { readonly type: "switch" }
       ? Millis
       : Kind extends { readonly type: "instant" }
         ? Instant
-        : Kind extends { readonly choices: readonly (infer Choice)[] }
-          ? Choice
-          : string;
+        : Kind extends { readonly type: "time" }
+          ? NamedTime
+          : Kind extends { readonly choices: readonly (infer Choice)[] }
+            ? Choice
+            : string;
 
 /** The type including unset options: a list is empty, an option without a default is undefined. */
 export type ValueOf<Kind extends Option> = Kind extends { readonly list: true }

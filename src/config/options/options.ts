@@ -6,10 +6,13 @@ import {
   migrateOptions,
   simulateOptions,
 } from "./command-options.ts";
+import { operatorOptions } from "./operator-options.ts";
 import type { CamelCase, Command, Option, ValueOf } from "./option.ts";
 
 /** The commands that a person runs, without plan and audit, which have more output formats. */
-const briefCommands = ["drain-plan", "depart", "doctor", "board", "setup", "version"] as const;
+const briefCommands = [
+  ...(["drain-plan", "depart", "hold", "freeze", "doctor", "board", "setup", "version"] as const),
+] as const;
 
 /**
  * Every option of every command. Scripts depend on the names and defaults of `run`, `agent`,
@@ -183,7 +186,7 @@ export const options = [
     name: "dry-run",
     type: "switch",
     default: "false",
-    commands: ["run", "agent", "depart"],
+    commands: ["run", "agent", "depart", "hold", "freeze"],
     help: "Decide and report, but write nothing",
   },
   {
@@ -213,14 +216,6 @@ export const options = [
     value: "HOSTS",
     commands: ["run"],
     help: "Hosts that policies may name, in actions and in gates.alerts.url, with commas between: host, host:port or *.domain; loopback, link-local and metadata addresses only where they are named themselves; default: none",
-  },
-  {
-    name: "action-hosts",
-    type: "text",
-    value: "HOSTS",
-    commands: ["depart"],
-    needs: "only-actions",
-    help: "With --only-actions: hosts that actions may send requests to, as for lastcall run; default: none",
   },
   {
     name: "gcp-endpoint",
@@ -265,35 +260,7 @@ export const options = [
     commands: ["drain-plan"],
     help: "Plan the drain for a notice of this length, such as 120s; default: a planned drain without a notice",
   },
-  {
-    name: "at",
-    type: "instant",
-    value: "RFC3339",
-    commands: ["depart"],
-    help: "When to leave, not in the past; default: now",
-  },
-  {
-    name: "by",
-    type: "instant",
-    value: "RFC3339",
-    commands: ["depart"],
-    help: "Deadline after which the machine may be gone",
-  },
-  {
-    name: "only-actions",
-    type: "switch",
-    default: "false",
-    commands: ["depart"],
-    help: "Only carry out the actions of the nodes' policies, without cordon and drain",
-  },
-  {
-    name: "cause",
-    type: "text",
-    value: "CAUSE",
-    default: "Manual",
-    commands: ["depart"],
-    help: "With --only-actions: the cause by which actions are chosen, such as SpotInterruption",
-  },
+  ...operatorOptions,
   ...auditOptions,
   {
     name: "fail-on",

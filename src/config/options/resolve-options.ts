@@ -1,3 +1,4 @@
+import { parseNamedTime } from "../../core/time/named-time.ts";
 import { parseDuration, parseInstant } from "../../core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../errors.ts";
 import { orList } from "../problem.ts";
@@ -164,6 +165,11 @@ export function readOptionValue(option: Option, text: string): OptionValue {
       return readDuration(option, text);
     case "instant":
       return valueOr(parseInstant(text), "an RFC 3339 instant such as 2026-12-01T00:00:00Z");
+    case "time":
+      return valueOr(
+        parseNamedTime(text),
+        "a time such as 22:00, a duration from now such as 2h, or an RFC 3339 instant such as 2026-12-01T00:00:00Z",
+      );
     case "url":
       return isWebAddress(text) ? { value: text } : { wanted: "an address such as http://host:80" };
     case "address":

@@ -214,7 +214,7 @@ function firstNames(names: readonly string[]): string {
   return `${names.slice(0, namedNodes).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-function controllerLine({ controller }: OperationStanding): HeadlineLine {
+export function controllerLine({ controller }: OperationStanding): HeadlineLine {
   switch (controller.kind) {
     case "Leads":
       return line("Controller", "Good", `${controller.holder} leads`);

@@ -197,6 +197,10 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     "それでもポリシー $1 の lifetime.max は $2 に終わり、その上限のあるマシンは事前のドレインなしに終了されます",
   ],
   [/^(.+) leaves at its deadline (\S+) even so$/, "$1 はそれでも期限の $2 に出発します"],
+  [
+    /^(\d+) nodes leave at their deadlines even so, the first at (\S+): (.+)$/,
+    "それでも $1 台のノードがそれぞれの期限に出発します。最初は $2 の $3 です",
+  ],
   [/^A notice from the cloud still drains it$/, "クラウドの通知があればドレインされます"],
   [/^(.+) is planned again like any other node$/, "$1 は他のノードと同じく再び計画されます"],
   [/^(.+) has no planned departure before (\S+)$/, "$1 は $2 より前に出発させられません"],

@@ -1,0 +1,36 @@
+import type { KubeApi } from "../../contracts/kube-api.ts";
+import { LastcallError } from "../../errors.ts";
+import { nodesPath } from "../../kube/object/api-call.ts";
+import { listAll } from "../../kube/watch/collection.ts";
+
+export interface NodesAsked {
+  /** What to do with them, as in `Cannot <verb> nodes`. */
+  readonly command: string;
+  readonly words: readonly string[];
+  readonly selector: string | undefined;
+}
+
+/** Throws USAGE unless nodes are given by name or by labels, and not by both. */
+export function checkNodes({ command, words, selector }: NodesAsked): void {
+  if ((words.length === 0) !== (selector === undefined)) return;
+  const found =
+    words.length === 0
+      ? "no argument was given, expected NODE… or -l SELECTOR"
+      : `found ${words.join(" ")} and -l ${selector}, expected one of the two`;
+  throw new LastcallError("USAGE", `Cannot run lastcall ${command}: ${found}`);
+}
+
+/** The names of the nodes that are meant. Throws NOT_FOUND if no node has the labels. */
+export async function meantNodes(
+  { command, words, selector }: NodesAsked,
+  api: KubeApi,
+): Promise<readonly string[]> {
+  if (selector === undefined) return [...new Set(words)];
+  // The API server itself reads the selector, as it does for kubectl.
+  const nodes = await listAll(api, nodesPath, { labelSelector: selector });
+  if (nodes.length > 0) return nodes.map(({ metadata }) => metadata?.name ?? "").toSorted();
+  throw new LastcallError(
+    "NOT_FOUND",
+    `Cannot run lastcall ${command}: no node has the labels ${selector}, list them with: kubectl get nodes --show-labels`,
+  );
+}

@@ -1,0 +1,45 @@
+import type { BoardAct } from "../../board/act/act.ts";
+import { nodeHint } from "../../config/problem.ts";
+import { holdAnnotation, type NodeFacts } from "../../core/cluster/node.ts";
+import { LastcallError } from "../../errors.ts";
+import { connect } from "../cluster/connect.ts";
+import { checkNodes, meantNodes } from "../cluster/meant-nodes.ts";
+import type { CommandRun } from "../command-line/command.ts";
+import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
+import { endOf, performActs } from "./perform-acts.ts";
+
+/** Writes the hold annotation of nodes, or removes it, with the caller's permissions. */
+export const runHold: CommandRun<"hold"> = async ({ options, words, io }) => {
+  const asked = { command: "hold", words, selector: options.selector };
+  checkNodes(asked);
+  const { api, close } = await connect({ ...options, signal: io.signal }, io);
+  try {
+    const names = await meantNodes(asked, api);
+    const fleet = await readFleet({ ...options, from: [], filename: [] }, { api }, io);
+    const until = endOf(options, { io, now: fleet.readAt });
+    const nodes = names.map((name) => nodeNamed(name, fleet));
+    const isHeld = (node: NodeFacts) => node.annotations[holdAnnotation] !== undefined;
+    const { meant = [], idle = [] } = Object.groupBy(nodes, (node) =>
+      options.undo && !isHeld(node) ? "idle" : "meant",
+    );
+    const acts = meant.map(
+      ({ name: node, uid }): BoardAct =>
+        options.undo ? { kind: "ReleaseHold", node, uid } : { kind: "Hold", node, uid, until },
+    );
+    const unheld = idle.map(({ name }) => `${name} has no ${holdAnnotation} to remove`);
+    return await performActs({ acts, idle: unheld }, { api, fleet, io, ...options });
+  } finally {
+    close();
+  }
+};
+
+/** Throws NOT_FOUND. */
+function nodeNamed(name: string, { nodes }: FleetSnapshot): NodeFacts {
+  const node = nodes.find((one) => one.name === name);
+  if (node !== undefined) return node;
+  const names = nodes.map((one) => one.name);
+  throw new LastcallError(
+    "NOT_FOUND",
+    `Cannot hold ${name}: there is no such node${nodeHint(name, names)}, list them with: kubectl get nodes`,
+  );
+}

@@ -1,0 +1,96 @@
+import {
+  between,
+  dayMs,
+  formatInstant,
+  formatRounded,
+  type Instant,
+  instant,
+  instantOfWall,
+  type Millis,
+  millis,
+  minuteMs,
+  parseDuration,
+  parseInstant,
+  plus,
+  wallOfInstant,
+  wallTime,
+} from "./time.ts";
+
+/** A future time as a person names it: `2026-12-01T00:00:00Z`, `2h` from now, or `22:00`. */
+export type NamedTime =
+  | { readonly kind: "At"; readonly at: Instant }
+  | { readonly kind: "In"; readonly spanMs: Millis }
+  /** The next time that a clock on the wall shows it. */
+  | { readonly kind: "Clock"; readonly minute: number };
+
+/** What a named time is relative to. */
+export interface LocalNow {
+  readonly now: Instant;
+  /** An IANA name such as `Europe/Berlin`. */
+  readonly timeZone: string;
+}
+
+/** Undefined for anything that is not a named time, and for a span of nothing. */
+export function parseNamedTime(text: string): NamedTime | undefined {
+  const at = parseInstant(text);
+  if (at !== undefined) return { kind: "At", at };
+  const clock = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text);
+  if (clock !== null) return { kind: "Clock", minute: Number(clock[1]) * 60 + Number(clock[2]) };
+  const spanMs = parseDuration(text);
+  return spanMs === undefined || spanMs === 0 ? undefined : { kind: "In", spanMs };
+}
+
+export function instantOfNamedTime(time: NamedTime, { now, timeZone }: LocalNow): Instant {
+  switch (time.kind) {
+    case "At":
+      return time.at;
+    case "In":
+      return wholeSecond(plus(now, time.spanMs));
+    case "Clock":
+      return nextOnWall(time.minute, { now, timeZone });
+  }
+}
+
+/** Nobody means milliseconds. Rounded up: `1s` is not over at once. */
+function wholeSecond(at: Instant): Instant {
+  return instant(Math.ceil(at / 1000) * 1000);
+}
+
+function nextOnWall(minute: number, { now, timeZone }: LocalNow): Instant {
+  const midnight = Math.floor(wallOfInstant(now, timeZone) / dayMs) * dayMs;
+  const [today, tomorrow] = [0, dayMs].map((days) =>
+    instantOfWall(wallTime(midnight + days + minute * minuteMs), timeZone),
+  ) as [Instant, Instant];
+  return today > now ? today : tomorrow;
+}
+
+/**
+ * An instant with its zone, so that nobody has to guess which was meant: `22:00 Europe/Berlin
+ * (21:00Z), in 3h`. Another day than today is named.
+ */
+export function sayLocally(at: Instant, { now, timeZone }: LocalNow): string {
+  const local = wallText(at, timeZone);
+  const told = dateOf(local) === dateOf(wallText(now, timeZone)) ? local.slice(11) : local;
+  const ahead = spanText(between(now, at));
+  if (timeZone === "UTC") return `${told.replace("T", " ")} UTC, ${ahead}`;
+  const utc = wallText(at, "UTC");
+  const meant = dateOf(utc) === dateOf(local) ? utc.slice(11) : utc;
+  return `${told.replace("T", " ")} ${timeZone} (${meant}Z), ${ahead}`;
+}
+
+/** `2026-11-20T22:00`, with seconds unless they are zero. */
+function wallText(at: Instant, timeZone: string): string {
+  // As if the zone were UTC, which is how a WallTime counts.
+  const shown = formatInstant(instant(wallOfInstant(at, timeZone))).slice(0, 19);
+  return shown.endsWith(":00") ? shown.slice(0, -3) : shown;
+}
+
+function dateOf(wall: string): string {
+  return wall.slice(0, 10);
+}
+
+/** Above an hour, seconds are of no interest. */
+function spanText(span: Millis): string {
+  const unitMs = span >= 60 * minuteMs ? minuteMs : 1000;
+  return `in ${formatRounded(millis(Math.round(span / unitMs) * unitMs))}`;
+}
