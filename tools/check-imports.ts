@@ -92,7 +92,9 @@ const mayImportInCore: Readonly<Record<string, readonly string[]>> = {
   capacity: ["cluster", "policy"],
   action: ["time", "json", "cluster", "policy", "departure"],
   "drain-plan": ["time", "cluster", "policy", "departure", "capacity"],
-  drain: ["time", "chance", "cluster", "policy", "departure", "capacity", "drain-plan"],
+  drain: [
+    ...["time", "chance", "reason", "cluster", "policy", "departure", "capacity", "drain-plan"],
+  ],
   "plan/spacing": ["time", "policy", "limits"],
   plan: [
     ...["time", "reason", "cluster", "policy", "departure", "notice", "limits"],

@@ -1,4 +1,5 @@
 import { isGraceful } from "../core/drain-plan/drain-order.ts";
+import { counted } from "../core/reason/counted.ts";
 import { formatDuration, seconds } from "../core/time/time.ts";
 import { nameOfObject } from "./objects/manifest.ts";
 import {
@@ -188,10 +189,6 @@ function unseenLines({ notJudged }: AuditReport): readonly string[] {
       ? [`Not judged: ${counted(fixed.length, "static pod")}, which only a kubelet terminates`]
       : []),
   ];
-}
-
-function counted(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
 const sarifLevels: Readonly<Record<Severity, string>> = {

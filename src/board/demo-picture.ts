@@ -2,7 +2,9 @@
  * What the demo shows at one instant, in a terminal and in a browser: two fleets with the same
  * fate, one with Lastcall and one without. Everything on either screen is derived from this.
  */
+
 import type { WindowState } from "../core/limits/windows.ts";
+import { allOf, counted, isOrAre, wasOrWere } from "../core/reason/counted.ts";
 import type { Reason } from "../core/reason/reason.ts";
 import { between, type Instant } from "../core/time/time.ts";
 import type { FleetFigures } from "./stream.ts";
@@ -186,35 +188,28 @@ export function storyText(story: Story, now: Instant, span: (ms: number) => stri
 
 function leavingText({ nodes, nodesLeft }: Extract<Story, { kind: "OneByOne" }>): string {
   if (nodesLeft === 0)
-    return `With Lastcall all ${nodes} have left one by one, drained and replaced`;
-  const left = `${nodesLeft} of ${nodes} ${nodesLeft === 1 ? "is" : "are"} still to go`;
+    return `With Lastcall ${allOf(nodes, "node")} ${nodes > 1 ? "have" : "has"} left one by one, drained and replaced`;
+  const left = `${nodesLeft} of ${nodes} ${isOrAre(nodesLeft)} still to go`;
   return `With Lastcall nodes leave one by one, drained and replaced: ${left}`;
 }
 
 function savedText({ pods, podsKilled }: Extract<Story, { kind: "NoticeOver" }>): string {
   if (podsKilled > 0) return killedText(podsKilled);
   if (pods === 0) return "it had no pods";
-  return pods === 1 ? "its pod had terminated in time" : `all ${pods} had terminated in time`;
+  if (pods === 1) return "its pod had terminated in time";
+  return `${pods === 2 ? "both" : `all ${pods}`} had terminated in time`;
 }
 
 function lossText({ lostAtLimit, lostAtOnce, podsKilled }: FleetFigures): string {
   const killed = killedText(podsKilled);
   if (lostAtOnce === 0) return `no node was lost, and ${killed}`;
   if (lostAtLimit === 0) {
-    return `no node reached 24 h (up to ${lostAtOnce} within one hour ${were(lostAtOnce)} interrupted early), and ${killed}`;
+    return `no node reached 24 h (up to ${lostAtOnce} within one hour ${wasOrWere(lostAtOnce)} interrupted early), and ${killed}`;
   }
-  return `${counted(lostAtLimit, "node")} ${were(lostAtLimit)} lost at 24 h (up to ${lostAtOnce} within one hour), and ${killed}`;
-}
-
-function were(count: number): string {
-  return count === 1 ? "was" : "were";
+  return `${counted(lostAtLimit, "node")} ${wasOrWere(lostAtLimit)} lost at 24 h (up to ${lostAtOnce} within one hour), and ${killed}`;
 }
 
 function killedText(pods: number): string {
   if (pods === 0) return "no pod was killed";
-  return `${counted(pods, "pod")} ${were(pods)} killed`;
-}
-
-function counted(count: number, what: string): string {
-  return count === 1 ? `1 ${what}` : `${count} ${what}s`;
+  return `${counted(pods, "pod")} ${wasOrWere(pods)} killed`;
 }

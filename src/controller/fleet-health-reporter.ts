@@ -2,6 +2,7 @@ import type { ClusterEvent, EventReason, Telemetry } from "../contracts/telemetr
 import type { MissingMachine } from "../core/limits/missing-machine.ts";
 import type { FleetPlan, PolicyPlan } from "../core/plan/fleet-plan.ts";
 import type { Policy } from "../core/policy/policy.ts";
+import { counted } from "../core/reason/counted.ts";
 import type { Instant } from "../core/time/time.ts";
 
 /**
@@ -50,7 +51,7 @@ export class FleetHealthReporter {
     if (given.length === 0) return;
     const names = firstNames(given.map(({ departure }) => departure.node.name));
     const size = matched + missing.size;
-    const message = `Nothing has replaced ${names}: from now on the fleet counts as ${size} nodes.`;
+    const message = `Nothing has replaced ${names}: from now on the fleet counts as ${counted(size, "node")}.`;
     this.#emit(policy, { type: "Warning", reason: "FleetShrunk", message });
   }
 

@@ -4,6 +4,7 @@ import type { Snapshot } from "../core/departure/decision.ts";
 import { type Departure, isLive } from "../core/departure/departure.ts";
 import type { FleetPlan, PolicyPlan } from "../core/plan/fleet-plan.ts";
 import { type SoonChange, soonChanges } from "../core/plan/plan-status.ts";
+import { counted, isOrAre } from "../core/reason/counted.ts";
 import type { Instant, Millis } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
@@ -52,7 +53,7 @@ export class PlanReporter {
       if (this.#told.get(name) === problem) continue;
       log.warn("policy-invalid", { policy: name, problem, nodes });
       if (uid === undefined) continue;
-      const message = `The policy cannot be read, ${nodes} nodes that it might own are held back: ${problem}`;
+      const message = `The policy cannot be read, ${counted(nodes, "node")} that it might own ${isOrAre(nodes)} held back: ${problem}`;
       const about = { kind: "DeparturePolicy", name, uid } as const;
       events.emit({ type: "Warning", reason: "PolicyInvalid", message, about });
     }

@@ -329,7 +329,3 @@ export function namesOf(names: readonly string[], most = 3): string {
 export function namesWith(names: readonly string[], one: string, many: string): string {
   return `${namesOf(names)} ${names.length === 1 ? one : many}`;
 }
-
-export function counted(count: number, singular: string, plural = `${singular}s`): string {
-  return `${count} ${count === 1 ? singular : plural}`;
-}

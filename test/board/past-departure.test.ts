@@ -30,7 +30,7 @@ describe("the end of a departure", () => {
     ["Expired", { left: 1, total: 4 }, "n1 is gone; 1 of 4 pods was not drained before."],
     ["Expired", { left: 3, total: 4 }, "n1 is gone; 3 of 4 pods were not drained before."],
     ["Preempted", { left: 0, total: 1, killed: 1 }, "n1 is gone; its pod was killed."],
-    ["Preempted", { left: 0, total: 2, killed: 2 }, "n1 is gone; all 2 pods were killed."],
+    ["Preempted", { left: 0, total: 2, killed: 2 }, "n1 is gone; both pods were killed."],
     [
       "Preempted",
       { left: 0, total: 5, killed: 1 },
@@ -66,7 +66,7 @@ describe("the end of a departure", () => {
     ["n1 is gone; it had no pods to drain.", /n1 .*Pod はありません/],
     ["n1 is gone; 3 of 4 pods were not drained before.", /n1 .*4 個中 3 個/],
     ["n1 is gone; its pod was killed.", /n1 .*Pod は強制終了/],
-    ["n1 is gone; all 2 pods were killed.", /n1 .*全 2 個/],
+    ["n1 is gone; both pods were killed.", /n1 .*両方の Pod は強制終了|n1 .*両方の Pod が強制終了/],
     [
       "n1 is gone; 1 of 5 pods was killed, the other 4 were drained before.",
       /n1 .*5 個中 1 個.*残り/,

@@ -62,7 +62,7 @@ describe("A notice", () => {
     [
       "has a twin whose pods were killed",
       { twinPods: [{ name: "web", terminatingAt: now, endedAt: now, isKilled: true }] },
-      "without Lastcall: 1 of 1 pods killed",
+      "without Lastcall: 1 of 1 pod killed",
     ],
     ["has a twin without pods", { twinPods: [] }, "without Lastcall: no pods"],
     [

@@ -43,7 +43,7 @@ describe("The story of the demo", () => {
 
   it.each<[string, Partial<StoryFacts>]>([
     ["At 24 h, in 3h00m, the cloud interrupts those left; with Lastcall ", {}],
-    ["Without Lastcall 1 pod was killed; with Lastcall all 2 had ", { notice: goneAt(1) }],
+    ["Without Lastcall 1 pod was killed; with Lastcall both had ", { notice: goneAt(1) }],
     ["with Lastcall it had no pods.", { notice: { ...goneAt(1), pods: [], twinPods: [] } }],
     [
       "with Lastcall its pod had terminated in time.",
@@ -55,7 +55,7 @@ describe("The story of the demo", () => {
     ],
     ["6 of 18 are still to go.", { departures: 12, nodesLeft: 6 }],
     ["1 of 18 is still to go.", { departures: 17, nodesLeft: 1 }],
-    ["With Lastcall all 18 have left one by one, ", { departures: 18, nodesLeft: 0 }],
+    ["With Lastcall all 18 nodes have left one by one, ", { departures: 18, nodesLeft: 0 }],
     [
       "node after node, 9 within one hour so far. With Lastcall all had left before.",
       { ...atLimit, without: { ...none, lostAtOnce: 9 } },

@@ -69,12 +69,12 @@ describe("a plan of machines that cannot be released", () => {
   it("is infeasible, and says so in its forecast, in a field and on stderr", async () => {
     const { code, forecast, err } = await plan([...karpenters, policy(past)], ["--strict"]);
     expect(forecast?.explain).toMatch(
-      /^None of 2 departures can start: the machine belongs to Karpenter/,
+      /^Neither departure can start: the machine belongs to Karpenter/,
     );
     const release = { possible: false, reason: "ReleaseImpossible", nodes: ["i-0a", "i-0b"] };
     // No node is late: it is the start that is impossible.
     expect(forecast).toMatchObject({ feasible: false, late: [], widenBySeconds: 0, release });
-    expect(err).toContain("Policy spot: None of 2 departures can start");
+    expect(err).toContain("Policy spot: Neither departure can start");
     expect(code).toBe(3);
   });
 

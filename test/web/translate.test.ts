@@ -144,7 +144,7 @@ describe("in Japanese", () => {
       "18 件中 16 件の出発は予定どおりで、2 件は保留されています",
     ],
     ["The departure is held back", "出発は保留されています"],
-    ["All 2 departures are held back", "全 2 件の出発が保留されています"],
+    ["All 3 departures are held back", "全 3 件の出発が保留されています"],
     [
       "2 of 3 departures are late; 1 departure is held back",
       "3 件中 2 件の出発が遅れます、1 件の出発が保留されています",

@@ -9,6 +9,7 @@ import {
   textOf,
 } from "../../core/json/json-field.ts";
 import { causes } from "../../core/policy/action.ts";
+import { someOf, wasOrWere } from "../../core/reason/counted.ts";
 import { reasons } from "../../core/reason/reason.ts";
 import {
   between,
@@ -66,17 +67,16 @@ export function endSentence({ node, status }: Departure): string {
 /** How much of the drain was done. Pods that were killed do not count as drained. */
 function drainedBefore({ left, total, killed = 0 }: DrainCounts): string {
   if (total === 0) return "it had no pods to drain";
-  const were = (count: number): string => (count === 1 ? "was" : "were");
-  const killedOf = `${killed} of ${total} pods ${were(killed)} killed`;
-  if (left > 0 && killed > 0) return `${killedOf} and ${left} ${were(left)} not drained before`;
-  if (left > 0) return `${left} of ${total} pods ${were(left)} not drained before`;
-  if (killed === 0) {
-    return total === 1 ? "its pod was drained before" : `all ${total} pods were drained before`;
+  const pods = (some: number) =>
+    `${total === 1 ? "its pod" : someOf(some, total, "pod")} ${wasOrWere(some)}`;
+  if (left > 0 && killed > 0) {
+    return `${pods(killed)} killed and ${left} ${wasOrWere(left)} not drained before`;
   }
-  if (total === 1) return "its pod was killed";
+  if (left > 0) return `${pods(left)} not drained before`;
+  if (killed === 0) return `${pods(total)} drained before`;
   const drained = total - killed;
-  if (drained === 0) return `all ${total} pods were killed`;
-  return `${killedOf}, ${drained === 1 ? "the other was" : `the other ${drained} were`} drained before`;
+  if (drained === 0) return `${pods(killed)} killed`;
+  return `${pods(killed)} killed, ${drained === 1 ? "the other was" : `the other ${drained} were`} drained before`;
 }
 
 function stepAt({ status }: Departure, step: string): Instant | undefined {

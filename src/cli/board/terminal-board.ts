@@ -10,6 +10,7 @@ import {
   type RowHold,
   withChange,
 } from "../../board/stream.ts";
+import { counted } from "../../core/reason/counted.ts";
 import { between, formatInstant, type Instant, instant, seconds } from "../../core/time/time.ts";
 import type { CommandIo, Screen } from "../command-line/command.ts";
 import {
@@ -204,7 +205,8 @@ function whyText(
 ): string {
   const { state, phase, pods, deadlineAt, reason, plannedBy, heldBackTo, explain, hold } = row;
   if (state === "Leaving") {
-    const left = pods === null ? (phase ?? "") : `${pods.left} of ${pods.total} pods left`;
+    const left =
+      pods === null ? (phase ?? "") : `${pods.left} of ${counted(pods.total, "pod")} left`;
     const deadline = deadlineAt === null ? "" : `, ${deadlineText(deadlineAt, now)}`;
     return `${left}${deadline}${blockedText(row, isWide)}`;
   }

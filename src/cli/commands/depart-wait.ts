@@ -1,6 +1,7 @@
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { Departure, DepartureStatus } from "../../core/departure/departure.ts";
 import { controllerLine } from "../../core/plan/headline.ts";
+import { counted } from "../../core/reason/counted.ts";
 import { formatDuration, type Millis, millis } from "../../core/time/time.ts";
 import { departuresPath } from "../../kube/object/api-call.ts";
 import { translateDeparture } from "../../kube/object/translate-departure.ts";
@@ -149,7 +150,7 @@ function progressOf({ node, name }: Awaited, departure: Departure | undefined): 
 
 function podsLeft({ phase, drain }: DepartureStatus): string {
   if (phase !== "Draining" || drain === undefined) return "";
-  return `, ${drain.left} of ${drain.total} pods left`;
+  return `, ${drain.left} of ${counted(drain.total, "pod")} left`;
 }
 
 /** So that nobody takes Ctrl-C for a way to keep the node. */

@@ -15,6 +15,7 @@ import {
   isKarpenters,
   type ReleasableNode,
 } from "../../core/policy/release-answer.ts";
+import { counted } from "../../core/reason/counted.ts";
 import { between, formatInstant, hours, type Instant, parseInstant } from "../../core/time/time.ts";
 import { type CommandRun, printData } from "../command-line/command.ts";
 import { formatTable, relativeTime } from "../command-line/terminal.ts";
@@ -141,10 +142,6 @@ function movedText({ moved }: PolicyReport): string {
   if (moved === 0) return "";
   const verb = moved === 1 ? "is" : "are";
   return `; ${counted(moved, "departure")} ${verb} at a different time than in the previous plan`;
-}
-
-function counted(count: number, word: string): string {
-  return `${count} ${word}${count === 1 ? "" : "s"}`;
 }
 
 /** Whether this version can release such a machine, judging by its Node alone. */

@@ -6,6 +6,7 @@ import {
   storyText,
 } from "../../board/demo-picture.ts";
 import type { WindowState } from "../../core/limits/windows.ts";
+import { counted } from "../../core/reason/counted.ts";
 import { between, formatInstant, type Instant } from "../../core/time/time.ts";
 import {
   type Cell,
@@ -284,7 +285,7 @@ function headLine({ now, notice }: NoticeClock): StyledLine {
   return [
     cell(` NOTICE  ${node} ${clock}`, "bad"),
     cell(
-      pods.length === 0 ? "   no pods" : `   ${ended} of ${pods.length} pods terminated`,
+      pods.length === 0 ? "   no pods" : `   ${ended} of ${counted(pods.length, "pod")} terminated`,
       ended === pods.length ? "good" : "plain",
     ),
   ];
@@ -348,7 +349,8 @@ function twinState(pods: readonly BoardPod[]): { readonly text: string; readonly
     const keep = running === 1 ? "1 pod keeps" : `${running} pods keep`;
     return { text: `${keep} running, unaware of the notice`, tone: "warn" };
   }
-  if (killed > 0) return { text: `${killed} of ${pods.length} pods killed`, tone: "bad" };
+  if (killed > 0)
+    return { text: `${killed} of ${counted(pods.length, "pod")} killed`, tone: "bad" };
   return pods.every(hasEnded)
     ? { text: "no pod killed", tone: "plain" }
     : { text: "the shutdown terminates its pods, with 15 s for all of them", tone: "warn" };

@@ -4,6 +4,7 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import type { BoardNews } from "../../board/demo-picture.ts";
 import type { Clock } from "../../contracts/clock.ts";
+import { counted } from "../../core/reason/counted.ts";
 import { hours, type Millis, millis, plus } from "../../core/time/time.ts";
 import { LastcallError, messageOf } from "../../errors.ts";
 import { createLog } from "../../runtime/process-io.ts";
@@ -74,7 +75,7 @@ async function showLines(show: Show): Promise<BoardState> {
   io.out(`KUBECONFIG=${kubeconfig}\n`);
   if (board !== undefined) io.out(`Board: ${board.url()}\n`);
   io.out(
-    `Lastcall demo: ${options.nodes} nodes, ${options.speed} times real time, seed ${seed}.\n`,
+    `Lastcall demo: ${counted(options.nodes, "node")}, ${options.speed} times real time, seed ${seed}.\n`,
   );
   io.out("In a second terminal, with that KUBECONFIG: kubectl get departures,nodes\n");
   const running = demo.run((news) => io.out(newsLine(news)));

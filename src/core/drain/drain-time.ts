@@ -9,6 +9,7 @@ import {
 import { drainBeganAt } from "../departure/ledger.ts";
 import type { DrainPlan } from "../drain-plan/drain-plan.ts";
 import type { DrainRule } from "../policy/policy.ts";
+import { counted } from "../reason/counted.ts";
 import { between, type Instant, later, type Millis, millis, plus, seconds } from "../time/time.ts";
 
 /**
@@ -211,7 +212,7 @@ export function drainAccount({ plan, startedAt, endedAt, counts }: DrainHistory)
     .map(({ startMs, graceSeconds }) => startMs + graceSeconds * 1000);
   const plannedMs = between(startedAt, plan.at) + Math.max(0, ...ends);
   const cut = plan.pods.filter((pod) => pod.cut).length;
-  const pods = counts.total === 1 ? "1 pod" : `${counts.total} pods`;
+  const pods = counted(counts.total, "pod");
   return [
     `${pods} in ${wholeSeconds(between(startedAt, endedAt))} s`,
     `planned within ${wholeSeconds(plannedMs)} s`,

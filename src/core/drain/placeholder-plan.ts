@@ -13,6 +13,7 @@ import type {
 import type { Departure } from "../departure/departure.ts";
 import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
 import type { ReplacementRule } from "../policy/policy.ts";
+import { counted } from "../reason/counted.ts";
 import { type Instant, plus } from "../time/time.ts";
 import { untouchable } from "./drain-turn.ts";
 
@@ -89,7 +90,7 @@ export function nextReservationStep(question: PlaceholderQuestion): ReservationS
       .filter((one) => !needed.has(one.name) || hasEnded(one) || isMisplaced(one, plan))
       .map((one) => one.name),
     verdict: waiting.length === 0 ? "Ready" : now >= endsAt ? "TimedOut" : "Waiting",
-    detail: `${needs.length - waiting.length} of ${needs.length} pods have room${first ? `; ${first}` : ""}`,
+    detail: `${needs.length - waiting.length} of ${counted(needs.length, "pod")} ${needs.length === 1 ? "has" : "have"} room${first ? `; ${first}` : ""}`,
     endsAt,
   };
 }

@@ -14,6 +14,7 @@ import {
   selectPolicy,
   type Waves,
 } from "../policy/policy.ts";
+import { allOf, hasOrHave } from "../reason/counted.ts";
 import { hours, type Instant, plus } from "../time/time.ts";
 import type { MissingMachine } from "./missing-machine.ts";
 
@@ -231,7 +232,9 @@ function nodesVerdict(
     Zone: `the zone ${zoneOf(node) || "without a name"}`,
     Cluster: "the cluster",
   }[budget.scope];
-  const gone = count?.missing ? `, ${count.missing} of them gone and not replaced yet` : "";
+  const goneCount = count?.missing ?? 0;
+  const some = goneCount === out ? "" : `${goneCount} of them `;
+  const gone = goneCount > 0 ? `, ${some}gone and not replaced yet` : "";
   const detail = `${out} ${out === 1 ? "node" : "nodes"} of ${where} ${out === 1 ? "is" : "are"} out${gone}, and at most ${limit} may be`;
   return { kind: "Held", reason: "BudgetSpent", detail };
 }
@@ -330,12 +333,12 @@ export function waveVerdict(standing: WaveStanding | undefined): WaveVerdict {
  */
 export function explainWaves(standing: WaveStanding): string {
   const { state, wave, of, size, leftWell: done, underWay, haltedBy } = standing;
-  if (state === "Passed") return `all ${of} waves have succeeded`;
+  if (state === "Passed") return `${allOf(of, "wave")} ${of > 1 ? "have" : "has"} succeeded`;
   if (haltedBy !== undefined) {
     return `wave ${wave} of ${of} is halted, because the departure ${haltedBy.departure} ended as ${haltedBy.outcome}; set waves.restartedAt in the policy to continue`;
   }
   const going = `${underWay} ${underWay === 1 ? "is" : "are"} under way`;
-  return `wave ${wave} of ${of}: ${done} of ${size} have succeeded, ${going}`;
+  return `wave ${wave} of ${of}: ${done} of ${size} ${hasOrHave(done)} succeeded, ${going}`;
 }
 
 function waveAt(

@@ -1,5 +1,6 @@
 import { explainWaves } from "../limits/budget.ts";
 import type { ReleaseStanding } from "../policy/release-answer.ts";
+import { capitalized, counted, isOrAre, someOf } from "../reason/counted.ts";
 import { formatInstant, formatRounded, type Instant, seconds } from "../time/time.ts";
 import type { Forecast, NeededAmount, PolicyPlan } from "./fleet-plan.ts";
 
@@ -16,7 +17,8 @@ export function explainForecast({
   held,
 }: PolicyPlan): string {
   const parts = [...lateParts(forecast), ...budgetParts(forecast)];
-  if (held > 0 && !forecast.feasible) parts.unshift(heldText(held));
+  if (held > 0 && !forecast.feasible)
+    parts.unshift(`${counted(held, "departure")} ${isOrAre(held)} held back`);
   const { reachedMs, wantedMs } = spacing;
   if (reachedMs !== null && wantedMs !== null && reachedMs < wantedMs) {
     const gaps = `${formatRounded(reachedMs)} instead of ${formatRounded(wantedMs)}`;
@@ -42,10 +44,10 @@ function freezeParts(departures: PolicyPlan["departures"], freezeUntil: Instant)
   const freeze = `the freeze until ${formatInstant(freezeUntil)}`;
   const parts: string[] = [];
   const waiting = due.length - forced.length;
-  if (waiting > 0) parts.push(`${freeze} holds back ${count(waiting, "departure")}`);
+  if (waiting > 0) parts.push(`${freeze} holds back ${counted(waiting, "departure")}`);
   if (forced.length > 0) {
     const which = firstNames(forced.map(({ node }) => node.name));
-    const whose = `${count(forced.length, "departure")} (${which})`;
+    const whose = `${counted(forced.length, "departure")} (${which})`;
     const then = forced.length === 1 ? "leaves at its deadline" : "leave at their deadlines";
     parts.push(`${freeze} ends after the deadlines of ${whose}, which ${then}`);
   }
@@ -57,33 +59,26 @@ function explainVerdict(
   { feasible, late }: Forecast,
   { planned, held }: { readonly planned: number; readonly held: number },
 ): string {
-  const all = count(planned, "departure");
-  if (!feasible) return `${late.length} of ${all} ${late.length === 1 ? "is" : "are"} late`;
+  if (!feasible) return `${partText(late.length, planned)} late`;
   if (planned === 0) return "No departures are planned";
-  if (held === planned)
-    return planned === 1 ? "The departure is held back" : `All ${heldText(held)}`;
-  if (held > 0)
-    return `${planned - held} of ${all} ${isOrAre(planned - held)} on schedule, ${heldText(held)}`;
-  return planned === 1
-    ? "The departure is on schedule"
-    : `All ${planned} departures are on schedule`;
+  if (held === planned) return `${partText(held, planned)} held back`;
+  const onSchedule = `${partText(planned - held, planned)} on schedule`;
+  return held === 0
+    ? onSchedule
+    : `${onSchedule}, ${counted(held, "departure")} ${isOrAre(held)} held back`;
 }
 
 /** A dry run makes no promise about its instants. */
 function explainDryRun({ feasible, late }: Forecast, planned: number): string {
   if (planned === 0) return "Dry run: no departures are planned";
-  const all = count(planned, "departure");
   return feasible
-    ? `Dry run: ${all} would be on schedule, and no node leaves`
-    : `Dry run: ${late.length} of ${all} would be late, and no node leaves`;
+    ? `Dry run: ${counted(planned, "departure")} would be on schedule, and no node leaves`
+    : `Dry run: ${someOf(late.length, planned, "departure")} would be late, and no node leaves`;
 }
 
-function heldText(held: number): string {
-  return `${count(held, "departure")} ${isOrAre(held)} held back`;
-}
-
-function isOrAre(number: number): string {
-  return number === 1 ? "is" : "are";
+/** `Both departures are`, `1 of 12 departures is`. */
+function partText(some: number, all: number): string {
+  return `${capitalized(someOf(some, all, "departure"))} ${isOrAre(some)}`;
 }
 
 /** How many nodes with the same problem are named. */
@@ -95,11 +90,11 @@ const namedNodes = 3;
 export function explainRelease({ nodes, detail }: ReleaseStanding, planned: number): string {
   if (nodes.length === 0) return `the controller found: ${detail}`;
   if (nodes.length === planned) {
-    const which = planned === 1 ? "The only departure cannot" : `None of ${planned} departures can`;
-    return `${which} start: ${detail}`;
+    const none = planned === 2 ? "Neither departure" : `None of ${planned} departures`;
+    return `${planned === 1 ? "The only departure cannot" : `${none} can`} start: ${detail}`;
   }
   const which = firstNames(nodes);
-  return `${nodes.length} of ${count(planned, "departure")} cannot start (${which}): ${detail}`;
+  return `${nodes.length} of ${counted(planned, "departure")} cannot start (${which}): ${detail}`;
 }
 
 function firstNames(nodes: readonly string[]): string {
@@ -111,23 +106,25 @@ function firstNames(nodes: readonly string[]): string {
 function lateParts(forecast: Forecast): string[] {
   const { shut, helpless, missed, overdue, expiring, widenBySeconds } = forecast;
   const parts: string[] = [];
-  if (shut > 0) parts.push(`${count(shut, "node")} without an open window before the deadline`);
+  if (shut > 0) parts.push(`${counted(shut, "node")} without an open window before the deadline`);
   if (widenBySeconds > 0) {
     const by = formatRounded(seconds(widenBySeconds));
     parts.push(`every Allow window would have to end ${by} later`);
   }
   if (helpless > 0) parts.push(`longer windows would not help ${helpless} of them`);
   if (missed > 0)
-    parts.push(`${count(missed, "node")} that missed their time leave past the deadline`);
+    parts.push(`${counted(missed, "node")} that missed their time leave past the deadline`);
   if (overdue > 0)
-    parts.push(`${count(overdue, "node")} already past the deadline, leaving one by one`);
+    parts.push(`${counted(overdue, "node")} already past the deadline, leaving one by one`);
   if (expiring > 0)
     parts.push(`lifetime.max ends first for ${expiring} of them, unless they depart by request`);
   return parts;
 }
 
 function neededText({ value, unit }: NeededAmount): string {
-  return { Nodes: count(value, "node"), Percent: `${value} %`, PerHour: `${value} an hour` }[unit];
+  return { Nodes: counted(value, "node"), Percent: `${value} %`, PerHour: `${value} an hour` }[
+    unit
+  ];
 }
 
 function budgetParts({ heldBack, heldPastDeadline, tight }: Forecast): string[] {
@@ -139,10 +136,6 @@ function budgetParts({ heldBack, heldPastDeadline, tight }: Forecast): string[] 
     needed === undefined ? budget : `${budget}; ${neededText(needed)} would hold none back`,
   );
   return [
-    `${who} hold back ${count(Math.max(heldBack, heldPastDeadline), "departure")}${past}: ${cures.join(", ")}`,
+    `${who} hold back ${counted(Math.max(heldBack, heldPastDeadline), "departure")}${past}: ${cures.join(", ")}`,
   ];
-}
-
-function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? "" : "s"}`;
 }

@@ -1,5 +1,6 @@
 import { holdOf, type NodeFacts } from "../cluster/node.ts";
 import { type Departure, isLive, isNoticed, isUnderWay } from "../departure/departure.ts";
+import { isOrAre } from "../reason/counted.ts";
 import type { Reason } from "../reason/reason.ts";
 import { earliest, formatInstant, type Instant } from "../time/time.ts";
 import type { FleetPlan, NotPlanned, PolicyPlan } from "./fleet-plan.ts";
@@ -101,14 +102,9 @@ function policyLines({ plan, departures, unread = [] }: HeadlineFacts): readonly
       return policyLine(one, of);
     }),
     ...plan.bad.map(({ policy, nodes }) =>
-      line(
-        "Policy",
-        "Bad",
-        `It cannot be read, and its ${nodeCount(nodes)} stay: ${policy.problem}`,
-        {
-          policy: policy.name,
-        },
-      ),
+      line("Policy", "Bad", `It cannot be read${nodesStay(nodes)}: ${policy.problem}`, {
+        policy: policy.name,
+      }),
     ),
   ];
 }
@@ -184,7 +180,7 @@ function leavingLine({ departures, unread = [] }: HeadlineFacts): readonly Headl
   if (leaving.length === 0) return [line("Leaving", "Good", "No node is leaving now")];
   const noticed = leaving.filter(isNoticed).length;
   const names = leaving.map(({ node }) => node.name).toSorted();
-  const verb = leaving.length === 1 ? "is" : "are";
+  const verb = isOrAre(leaving.length);
   const all = leaving.length === 1 ? "" : `${noticed} of them `;
   const notice = noticed === 0 ? "" : `, ${all}on a notice`;
   const text = `${nodeCount(leaving.length)} ${verb} leaving now (${firstNames(names)})${notice}`;
@@ -205,8 +201,14 @@ function heldLine({ nodes, departures }: HeadlineFacts): readonly HeadlineLine[]
   const names = firstNames(held.map(({ name }) => name).toSorted());
   const longest = held.length === 1 ? "" : "the longest ";
   const time = since === undefined ? "" : `, ${longest}since ${formatInstant(since)}`;
-  const verb = held.length === 1 ? "is" : "are";
+  const verb = isOrAre(held.length);
   return [line("Held", "Note", `${nodeCount(held.length)} ${verb} on hold (${names})${time}`)];
+}
+
+/** The nodes that an unreadable policy might own. */
+function nodesStay(count: number): string {
+  if (count === 0) return "";
+  return count === 1 ? ", and its node stays" : `, and its ${count} nodes stay`;
 }
 
 function firstNames(names: readonly string[]): string {
@@ -239,7 +241,9 @@ function agentLine({ agents }: OperationStanding): HeadlineLine {
   switch (agents.kind) {
     case "Found": {
       const { ready, wanted } = agents;
-      const verb = wanted === 1 ? "is" : "are";
+      if (wanted === 0)
+        return line("Agents", "Note", "The agent is installed, and fits on no node");
+      const verb = isOrAre(wanted);
       return ready >= wanted
         ? line("Agents", "Good", `${ready} of ${wanted} ${verb} ready`)
         : line("Agents", "Bad", `${ready} of ${wanted} ${verb} ready: a notice may be missed`);

@@ -1,4 +1,5 @@
 import type { ReleaseReason } from "../policy/release-answer.ts";
+import { counted } from "../reason/counted.ts";
 import { explainForecast } from "./explain-forecast.ts";
 import type { FleetPlan, NotPlanned, PolicyPlan } from "./fleet-plan.ts";
 
@@ -53,5 +54,5 @@ export function policyStanding(plan: PolicyPlan, blocked: readonly NotPlanned[])
 }
 
 export function nodeCount(count: number): string {
-  return `${count} ${count === 1 ? "node" : "nodes"}`;
+  return counted(count, "node");
 }

@@ -1,9 +1,9 @@
 import { parseProviderId } from "../../core/cluster/node.ts";
+import { counted } from "../../core/reason/counted.ts";
 import {
   type AdmissionTrial,
   type Check,
   type CheckResult,
-  counted,
   type DoctorFacts,
   type Fact,
   fail,

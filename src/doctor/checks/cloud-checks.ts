@@ -1,9 +1,9 @@
 import { isKnownProviderId } from "../../core/cluster/node.ts";
 import { selectPolicy } from "../../core/policy/policy.ts";
+import { counted } from "../../core/reason/counted.ts";
 import {
   type Check,
   type CheckResult,
-  counted,
   type DoctorFacts,
   type Fact,
   fail,

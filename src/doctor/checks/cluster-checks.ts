@@ -10,11 +10,11 @@ import { isLeftByMachine } from "../../core/cluster/pod.ts";
 import { isLive } from "../../core/departure/departure.ts";
 import { budgetName, whyNeverAllowed } from "../../core/drain-plan/budget-standing.ts";
 import { matchesNodeSelector } from "../../core/policy/policy.ts";
+import { counted } from "../../core/reason/counted.ts";
 import { between, minutes } from "../../core/time/time.ts";
 import {
   type Check,
   type CheckResult,
-  counted,
   type DoctorFacts,
   fail,
   judging,

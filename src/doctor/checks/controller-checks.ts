@@ -1,3 +1,4 @@
+import { counted } from "../../core/reason/counted.ts";
 import {
   between,
   formatDuration,
@@ -9,7 +10,6 @@ import {
 import {
   type Check,
   type CheckResult,
-  counted,
   type DoctorFacts,
   fail,
   judging,

@@ -4,11 +4,11 @@ import {
   matchesNodeSelector,
   selectPolicy,
 } from "../../core/policy/policy.ts";
+import { counted } from "../../core/reason/counted.ts";
 import { formatInstant, hours, minus } from "../../core/time/time.ts";
 import {
   type Check,
   type CheckResult,
-  counted,
   type DoctorFacts,
   fail,
   judging,

@@ -1,4 +1,5 @@
 import { type Moment, type Story, storyText } from "../../board/demo-picture.ts";
+import { counted } from "../../core/reason/counted.ts";
 import { instant } from "../../core/time/time.ts";
 import { type Language, spanText } from "../words/words.ts";
 
@@ -86,8 +87,8 @@ const english: DemoWords = {
     Skipping: "to the next event",
   },
   machinesText: (atWork, lost, leaving) =>
-    `${atWork} nodes at work, ${lost} interrupted, ${leaving} leaving`,
-  more: (nodes) => `and ${nodes} more nodes`,
+    `${counted(atWork, "node")} at work, ${lost} interrupted, ${leaving} leaving`,
+  more: (nodes) => `and ${nodes} more ${nodes === 1 ? "node" : "nodes"}`,
   story: (story, now) => storyText(story, instant(now), (ms) => spanText(ms, "en")),
 };
 

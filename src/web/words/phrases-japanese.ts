@@ -4,12 +4,17 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   [/^it had no pods to drain$/, "退避する Pod はありませんでした"],
   [/^its pod was drained before$/, "その前に Pod は退避していました"],
   [/^all (\d+) pods were drained before$/, "その前に全 $1 個の Pod が退避していました"],
+  [/^both pods were drained before$/, "その前に両方の Pod が退避していました"],
+  [/^its pod was not drained before$/, "その前に Pod は退避していませんでした"],
+  [/^both pods were not drained before$/, "その前にどちらの Pod も退避していませんでした"],
+  [/^all (\d+) pods were not drained before$/, "その前に全 $1 個の Pod が退避していませんでした"],
   [
     /^(\d+) of (\d+) pods (?:was|were) not drained before$/,
     "$2 個中 $1 個の Pod は退避が間に合いませんでした",
   ],
   [/^its pod was killed$/, "Pod は強制終了されました"],
   [/^all (\d+) pods were killed$/, "全 $1 個の Pod が強制終了されました"],
+  [/^both pods were killed$/, "両方の Pod が強制終了されました"],
   [
     /^(\d+) of (\d+) pods (?:was|were) killed and (\d+) (?:was|were) not drained before$/,
     "$2 個中 $1 個の Pod が強制終了され、$3 個は退避が間に合いませんでした",
@@ -21,6 +26,10 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   [/^No departures are planned$/, "予定された出発はありません"],
   [/^The departure is on schedule$/, "出発は予定どおりです"],
   [/^All (\d+) departures are on schedule$/, "全 $1 件の出発は予定どおりです"],
+  [/^Both departures are on schedule$/, "2 件の出発はどちらも予定どおりです"],
+  [/^The departure is late$/, "出発が遅れます"],
+  [/^Both departures are late$/, "2 件の出発がどちらも遅れます"],
+  [/^All (\d+) departures are late$/, "全 $1 件の出発が遅れます"],
   [
     /^There is no DeparturePolicy: no node is planned$/,
     "DeparturePolicy がないため、どのノードも計画されません",
@@ -30,9 +39,11 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     "対象のノードがありません。nodeSelector とノードのラベルを比べてください",
   ],
   [
-    /^It cannot be read, and its (\d+) nodes? stay: (.+)$/,
+    /^It cannot be read, and its (\d+) nodes stay: (.+)$/,
     "読み取れないため、$1 台のノードは残ります: $2",
   ],
+  [/^It cannot be read, and its node stays: (.+)$/, "読み取れないため、ノードは残ります: $1"],
+  [/^It cannot be read: (.+)$/, "読み取れません: $1"],
   [
     /^The policy is paused: (\d+) nodes? without a departure time$/,
     "ポリシーは一時停止中で、$1 台のノードに出発時刻がありません",
@@ -66,6 +77,10 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     /^Whether a controller leads may not be read$/,
     "コントローラーの状態を読み取る権限がありません",
   ],
+  [
+    /^The agent is installed, and fits on no node$/,
+    "エージェントはインストール済みですが、対象のノードがありません",
+  ],
   [/^(\d+) of (\d+) (?:is|are) ready$/, "$2 台中 $1 台が準備完了です"],
   [
     /^(\d+) of (\d+) (?:is|are) ready: a notice may be missed$/,
@@ -75,6 +90,7 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   [/^Whether agents are ready may not be read$/, "エージェントの状態を読み取る権限がありません"],
   [/^The departure is held back$/, "出発は保留されています"],
   [/^All (\d+) departures are held back$/, "全 $1 件の出発が保留されています"],
+  [/^Both departures are held back$/, "2 件の出発がどちらも保留されています"],
   [/^(\d+) departures? (?:is|are) held back$/, "$1 件の出発が保留されています"],
   [
     /^(\d+) of (\d+) departures (?:is|are) on schedule, (\d+) departures? (?:is|are) held back$/,
@@ -137,6 +153,8 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     "$2 件の出発は $1 までの凍結より期限が早く、期限に出発します（$3）",
   ],
   [/^all (\d+) waves have succeeded$/, "全 $1 ウェーブが無事に出発しました"],
+  [/^both waves have succeeded$/, "2 つのウェーブがどちらも無事に出発しました"],
+  [/^the wave has succeeded$/, "ウェーブが無事に出発しました"],
   [
     /^wave (\d+) of (\d+) is halted, because the departure (.+) ended as (\w+)$/,
     "ウェーブ $1/$2 は停止中です。出発 $3 の結果: $4",
@@ -146,7 +164,7 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     "ポリシーの waves.restartedAt で再開できます",
   ],
   [
-    /^wave (\d+) of (\d+): (\d+) of (\d+) have succeeded, (\d+) (?:is|are) under way$/,
+    /^wave (\d+) of (\d+): (\d+) of (\d+) (?:has|have) succeeded, (\d+) (?:is|are) under way$/,
     "ウェーブ $1/$2: $4 台中 $3 台が無事に出発し、$5 台が出発中",
   ],
   [
@@ -302,6 +320,7 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   ],
   [/^the controller found: (.+)$/, "コントローラーの報告: $1"],
   [/^The only departure cannot start: (.+)$/, "ただ一件の出発を開始できません: $1"],
+  [/^Neither departure can start: (.+)$/, "2 件の出発はどちらも開始できません: $1"],
   [/^None of (\d+) departures can start: (.+)$/, "$1 件の出発はどれも開始できません: $2"],
   [
     /^(\d+) of (\d+) departures? cannot start \((.+)\): (.+)$/,

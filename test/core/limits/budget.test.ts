@@ -225,8 +225,7 @@ describe("what counts as out although no node of the policy shows it", () => {
     const [inA, inB] = zones.map((node) => budgetVerdict(ledger, { policy, node }));
     expect(inA).toEqual({ kind: "Allowed" });
     expect(inB).toMatchObject({
-      detail:
-        "1 node of the zone zone-b is out, 1 of them gone and not replaced yet, and at most 1 may be",
+      detail: "1 node of the zone zone-b is out, gone and not replaced yet, and at most 1 may be",
     });
     // A percentage is of the nodes that there should be.
     expect(ledger.byPolicy.get("spot")).toMatchObject({ matched: 3, missing: 1 });

@@ -38,7 +38,7 @@ describe("the headline of a fleet", () => {
     const policies = [aPolicy({ windows: [daily("22:00-22:05")] })];
     const [policy] = headline({ policies, nodes: all })("Policy");
     expect(policy).toMatchObject({ policy: "spot", tone: "Bad" });
-    expect(policy?.text).toMatch(/^9 of 9 departures are late/);
+    expect(policy?.text).toMatch(/^All 9 departures are late/);
   });
 
   it("names the next departure and its time", () => {
