@@ -77,7 +77,25 @@ export function OutcomesPage({ view, list }: PageProps): VNode {
         />
         <MoreButton view={view} count={found.length} onMore={onMore} />
       </section>
+      <Meanings view={view} />
     </div>
+  );
+}
+
+/** The one place where the board says what each outcome means; every row leads here. */
+function Meanings({ view: { words } }: { readonly view: PageView }): VNode {
+  return (
+    <section aria-labelledby="meanings">
+      <h2 id="meanings">{words.outcomes}</h2>
+      <dl class="meanings">
+        {outcomes.map((outcome) => (
+          <div key={outcome}>
+            <dt class={`outcome ${outcome}`}>{words.outcomesWords[outcome]}</dt>
+            <dd>{words.outcomeMeanings[outcome]}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
   );
 }
 

@@ -172,7 +172,13 @@ function PastRow({ view, past, steps }: PastRowProps): VNode {
     <li>
       <span class="when">{momentText(past.endedAt, now, language)}</span>
       <NodeName name={past.node} departure={past.id} />
-      <span class={`outcome ${past.outcome}`}>{words.outcomesWords[past.outcome]}</span>
+      <a
+        class={`outcome ${past.outcome}`}
+        href="#/outcomes"
+        title={words.outcomeMeanings[past.outcome]}
+      >
+        {words.outcomesWords[past.outcome]}
+      </a>
       <span class="why" dir="auto">
         <Sentence view={view} text={past.explain} class="" />
         <NoticeFigures view={view} past={past} />

@@ -234,6 +234,15 @@ export const english: Words = {
     Cancelled: "Cancelled",
     Failed: "Failed",
   },
+  outcomeMeanings: {
+    Planned: "It left as planned or requested, and every pod was evicted within its budget.",
+    Preempted: "The cloud took it, or it was released after a notice; no pod was left on it.",
+    Forced: "It was released, but a pod was deleted regardless of its budget, or remained on it.",
+    Expired: "The cloud took it, or its notice was over, with pods still on it.",
+    RolledBack: "It stays: the drain could not be finished in time, as the policy's rule says.",
+    Cancelled: "It stays: a person, a hold, a withdrawn notice or a new plan ended the departure.",
+    Failed: "It stays: a fault ended the departure, and what it had done was undone.",
+  },
   causes: {
     Planned: "Planned",
     Manual: "Requested",

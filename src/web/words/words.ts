@@ -197,6 +197,8 @@ export interface Words {
   readonly skip: string;
   readonly phases: Readonly<Record<Phase, string>>;
   readonly outcomesWords: Readonly<Record<Outcome, string>>;
+  /** As in docs/glossary.md. */
+  readonly outcomeMeanings: Readonly<Record<Outcome, string>>;
   readonly causes: Readonly<Record<Cause, string>>;
 }
 
