@@ -62,7 +62,7 @@ describe("lastcall hold", () => {
     [2, ["n1", "-l", "a=b"], "found n1 and -l a=b, expected one of the two"],
     [1, ["-l", "pool=none"], "no node has the labels pool=none"],
     [1, ["n1", "n11"], "there is no such node"],
-    [2, ["n1", "--for", "4 hours"], 'found "4 hours", expected a duration'],
+    [2, ["n1", "--for", "4 hours"], 'found "4 hours" (4h?), expected a duration'],
     [2, ["n1", "--for", "4h", "--until", "22:00"], "remove one of the two"],
     [2, ["n1", "--until", "2020-01-01T00:00:00Z"], "it is in the past"],
   ] as const)("exits with %i on %j and writes nothing", async (code, args, says) => {

@@ -1,3 +1,4 @@
+import { didYouMean } from "../../config/problem.ts";
 import { crdOf } from "../../config/schema/crd.ts";
 import { resourceDefinitions } from "../../config/schema/resource-definition.ts";
 import { printYaml, readYaml } from "../../config/yaml-text.ts";
@@ -42,13 +43,21 @@ async function printAll(objects: readonly KubeObject[], { options, io }: Setup):
   io.out(objects.map(printYaml).join("---\n"));
 }
 
+const parts = ["crds", "admission", "gcp", "aws", "azure"];
+const partOfCluster: Readonly<Record<string, string>> = { gke: "gcp", eks: "aws", aks: "azure" };
+
+function partHint(word = ""): string {
+  const meant = partOfCluster[word.toLowerCase()] ?? didYouMean(word, parts);
+  return meant === undefined ? "" : ` (did you mean ${meant}?)`;
+}
+
 async function setupObjects({ words, options, io }: Setup): Promise<readonly KubeObject[]> {
   const what = words[0];
   if (what === "crds") return resourceDefinitions.map((one) => crdOf(one) as KubeObject);
   if (what !== "admission") {
     throw new LastcallError(
       "USAGE",
-      `Cannot set up ${JSON.stringify(what)}: unknown part, expected crds, admission, gcp, aws or azure`,
+      `Cannot set up ${JSON.stringify(what)}: unknown part${partHint(what)}, expected crds, admission, gcp, aws or azure`,
     );
   }
   const { admissionBudget, admissionManifests } = await import("../../audit/admission.ts");

@@ -1,4 +1,4 @@
-import { parseNamedTime } from "../../core/time/named-time.ts";
+import { durationMeant, parseNamedTime } from "../../core/time/named-time.ts";
 import { parseDuration, parseInstant } from "../../core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../errors.ts";
 import { orList } from "../problem.ts";
@@ -138,7 +138,11 @@ function readTexts(option: Option, { place, texts }: PlacedTexts, code: ErrorCod
     const read = readOptionValue(option, text);
     if ("value" in read) return read.value;
     const found = text === "" ? "nothing" : JSON.stringify(text);
-    throw new LastcallError(code, `Cannot read ${place}: found ${found}, expected ${read.wanted}`);
+    const meant = read.meant === undefined ? "" : ` (${read.meant}?)`;
+    throw new LastcallError(
+      code,
+      `Cannot read ${place}: found ${found}${meant}, expected ${read.wanted}`,
+    );
   });
   if (option.list) return Object.freeze(values);
   if (values.length === 1) return values[0];
@@ -147,7 +151,9 @@ function readTexts(option: Option, { place, texts }: PlacedTexts, code: ErrorCod
 }
 
 /** The value that the text of an option means, or what would be expected instead. */
-type OptionValue = { readonly value: unknown } | { readonly wanted: string };
+type OptionValue =
+  | { readonly value: unknown }
+  | { readonly wanted: string; readonly meant?: string | undefined };
 
 /** Parses one value of an option as a flag, a variable or the config file spells it. */
 export function readOptionValue(option: Option, text: string): OptionValue {
@@ -166,10 +172,7 @@ export function readOptionValue(option: Option, text: string): OptionValue {
     case "instant":
       return valueOr(parseInstant(text), "an RFC 3339 instant such as 2026-12-01T00:00:00Z");
     case "time":
-      return valueOr(
-        parseNamedTime(text),
-        "a time such as 22:00, a duration from now such as 2h, or an RFC 3339 instant such as 2026-12-01T00:00:00Z",
-      );
+      return readTime(text);
     case "url":
       return isWebAddress(text) ? { value: text } : { wanted: "an address such as http://host:80" };
     case "address":
@@ -207,10 +210,20 @@ function readDuration({ shortest, longest }: DurationOption, text: string): Opti
   const isShort = value !== undefined && value < (parseDuration(shortest ?? "") ?? 0);
   const isLong = value !== undefined && value > (parseDuration(longest ?? "") ?? Infinity);
   if (value !== undefined && !isShort && !isLong) return { value };
-  if (shortest === undefined) return { wanted: "a duration such as 90s or 12h30m" };
+  if (value === undefined || shortest === undefined) {
+    return { wanted: "a duration such as 90s or 12h30m", meant: durationMeant(text) };
+  }
   const range =
     longest === undefined ? `of at least ${shortest}` : `from ${shortest} to ${longest}`;
   return { wanted: `a duration ${range}` };
+}
+
+function readTime(text: string): OptionValue {
+  const value = parseNamedTime(text);
+  if (value !== undefined) return { value };
+  const wanted =
+    "a time such as 22:00, a duration from now such as 2h, or an RFC 3339 instant such as 2026-12-01T00:00:00Z";
+  return { wanted, meant: durationMeant(text) };
 }
 
 function isWebAddress(text: string): boolean {

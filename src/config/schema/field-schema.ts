@@ -1,11 +1,5 @@
-import {
-  formatDuration,
-  hours,
-  type Millis,
-  minutes,
-  parseDuration,
-  seconds,
-} from "../../core/time/time.ts";
+import { durationMeant } from "../../core/time/named-time.ts";
+import { hours, type Millis, minutes, parseDuration, seconds } from "../../core/time/time.ts";
 
 /**
  * The notation in which the fields of a resource are defined. The CRD, the JSON schema for editors,
@@ -269,21 +263,6 @@ function duration<Options extends DurationOptions>(
     meant: durationMeant,
     rules,
   };
-}
-
-const unitsInWords: Readonly<Record<string, (count: number) => Millis>> = {
-  ...{ s: seconds, m: minutes, h: hours },
-  d: (count) => hours(24 * count),
-  w: (count) => hours(7 * 24 * count),
-};
-
-/** The duration that is meant by `24 hours`, `90sec`, `1d` or `2 weeks`. */
-function durationMeant(text: string): string | undefined {
-  const words =
-    /^(\d{1,5}) ?(?:(s)(?:ecs?|econds?)?|(m)(?:ins?|inutes?)|(h)(?:rs?|ours?)?|(d)(?:ays?)?|(w)(?:eeks?)?)$/i;
-  const [, count, ...found] = words.exec(text.trim()) ?? [];
-  const unit = unitsInWords[found.find((one) => one !== undefined)?.toLowerCase() ?? ""];
-  return unit && formatDuration(unit(Number(count)));
 }
 
 export function instantField(description: string): StringField {

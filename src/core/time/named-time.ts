@@ -1,17 +1,21 @@
 import {
   between,
   dayMs,
+  formatDuration,
   formatInstant,
   formatRounded,
+  hours,
   type Instant,
   instant,
   instantOfWall,
   type Millis,
   millis,
   minuteMs,
+  minutes,
   parseDuration,
   parseInstant,
   plus,
+  seconds,
   wallOfInstant,
   wallTime,
 } from "./time.ts";
@@ -93,4 +97,19 @@ function dateOf(wall: string): string {
 function spanText(span: Millis): string {
   const unitMs = span >= 60 * minuteMs ? minuteMs : 1000;
   return `in ${formatRounded(millis(Math.round(span / unitMs) * unitMs))}`;
+}
+
+const unitsInWords: Readonly<Record<string, (count: number) => Millis>> = {
+  ...{ s: seconds, m: minutes, h: hours },
+  d: (count) => hours(24 * count),
+  w: (count) => hours(7 * 24 * count),
+};
+
+/** The duration that is meant by `24 hours`, `90sec`, `1d` or `2 weeks`. */
+export function durationMeant(text: string): string | undefined {
+  const words =
+    /^(\d{1,5}) ?(?:(s)(?:ecs?|econds?)?|(m)(?:ins?|inutes?)|(h)(?:rs?|ours?)?|(d)(?:ays?)?|(w)(?:eeks?)?)$/i;
+  const [, count, ...found] = words.exec(text.trim()) ?? [];
+  const unit = unitsInWords[found.find((one) => one !== undefined)?.toLowerCase() ?? ""];
+  return unit && formatDuration(unit(Number(count)));
 }

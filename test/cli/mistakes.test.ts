@@ -1,0 +1,213 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type CliResult, type ModelCli, modelCli } from "../support/model-cli.ts";
+import { ModelWorld, spotPolicy } from "../support/model-world.ts";
+
+/**
+ * Typical mistakes, and what is said about each. The page docs/mistakes.md is written from this
+ * table: `vitest -u` rewrites it.
+ */
+interface Mistake {
+  /** The command as typed after `lastcall`; `POLICY` stands for a file with `policy`. */
+  readonly typed: string;
+  /** The spec of a policy, as YAML in one line. */
+  readonly policy?: string;
+  readonly exit: 0 | 1 | 2 | 3;
+  /** The parts that have to be said: what was found, where, and what to do. */
+  readonly says: readonly string[];
+}
+
+const plan = "plan -f POLICY --from nodes.json";
+const inPolicy = (policy: string, ...says: readonly string[]): Mistake => {
+  return { typed: plan, policy, exit: 2, says };
+};
+
+const instant = "2026-12-01T00:00:00Z";
+
+const mistakes: Readonly<Record<string, readonly Mistake[]>> = {
+  "In a policy": [
+    inPolicy("lifetime: {max: 24 hours}", "spec.lifetime.max", '"24 hours" (24h?)'),
+    inPolicy("lifetime: {max: 1d}", "spec.lifetime.max", '"1d" (24h?)'),
+    inPolicy("lifetime: {max: 7d}", "spec.lifetime.max", '"7d" (168h?)'),
+    inPolicy("lifetime: {max: 24}", "spec.lifetime.max", "found 24, expected a duration"),
+    inPolicy("lifetime: {maximum: 24h}", "spec.lifetime.maximum", "max"),
+    inPolicy("lifetime: {min: 26h, max: 24h}", "spec.lifetime.max", "under a min of 26h"),
+    inPolicy("nodeSelector: {pool: x}", "spec.nodeSelector", "nodeSelectorTerms", "pool"),
+    inPolicy("nodeSelector: {matchLabels: {pool: x}}", "spec.nodeSelector", "nodeSelectorTerms"),
+    {
+      ...{ typed: plan, policy: "nodeSelector: {nodeSelectorTerms: []}", exit: 0 },
+      says: ["spec.nodeSelector has no term and selects no node", "omit it"],
+    },
+    inPolicy("spacing: {min: 900}", "spec.spacing.min", "found 900"),
+    inPolicy("spacing: {mode: late}", "spec.spacing.mode", '"late"', "Late"),
+    inPolicy(
+      'windows: [{timeZone: Berlin, start: "22:00", end: "06:00"}]',
+      "timeZone",
+      "Europe/Berlin?",
+    ),
+    inPolicy(
+      'windows: [{timeZone: CEST, start: "22:00", end: "06:00"}]',
+      "timeZone",
+      "Europe/Berlin?",
+    ),
+    {
+      ...{ typed: plan, policy: 'windows: [{start: "22:00", end: "06:00"}]', exit: 0 },
+      says: ["spec.windows has no effect", "spec.lifetime.max"],
+    },
+    inPolicy('windows: [{start: "22", end: "06:00"}]', "spec.windows[0].start", '"22"'),
+    inPolicy('windows: [{start: "10pm", end: "6am"}]', "spec.windows[0].start", '"10pm"'),
+    inPolicy('windows: [{start: "06:00", end: "06:00"}]', "spec.windows[0]"),
+    inPolicy(
+      'windows: [{days: [Monday], start: "22:00", end: "23:00"}]',
+      "days[0]",
+      '"Monday"',
+      "Mon",
+    ),
+    inPolicy('windows: [{days: [], start: "22:00", end: "23:00"}]', "days", "an empty list"),
+    inPolicy('windows: [{type: allow, start: "22:00", end: "23:00"}]', "type", "Allow"),
+    inPolicy('windows: [{cron: "0 22 * * *"}]', "spec.windows[0].duration", "6h"),
+    inPolicy('windows: [{cron: "0 0 22 * * *", duration: 6h}]', "spec.windows[0].cron", "five"),
+    inPolicy("budgets: [{nodes: 0}]", "spec.budgets[0].nodes"),
+    inPolicy('budgets: [{nodes: "10"}]', "spec.budgets[0].nodes", '"10"'),
+    inPolicy("budgets: [{percent: 10}]", "spec.budgets[0].percent"),
+    inPolicy("budgets: [{nodes: 10%, scope: zone}]", "spec.budgets[0].scope", "Zone"),
+    inPolicy("budgets: {nodes: 1}", "spec.budgets", "an object", "list"),
+    inPolicy("gates: {freezeUntil: tomorrow}", "spec.gates.freezeUntil", '"tomorrow"', "RFC 3339"),
+    inPolicy("gates: {freezeUntil: 2026-12-01}", "spec.gates.freezeUntil", "RFC 3339"),
+    inPolicy("instance: {release: recreate}", "spec.instance.release", "Recreate"),
+    inPolicy("onNotice: {spotInterruption: drain}", "spec.onNotice.spotInterruption", "Drain"),
+    inPolicy("drain: {timeout: 5 min}", "spec.drain.timeout", '"5 min" (5m?)'),
+    inPolicy("paused: yes please", "spec.paused", "true or false"),
+    inPolicy("windws: []", "spec.windws", "windows"),
+  ],
+  "On the command line": [
+    { typed: "plna", exit: 2, says: ["plna", "did you mean plan?"] },
+    { typed: "plan --frm nodes.json", exit: 2, says: ["--frm", "did you mean --from?"] },
+    { typed: "plan --polcy spot.yaml", exit: 2, says: ["--polcy", "-f FILE"] },
+    { typed: "plan -f", exit: 2, says: ["--filename", "no value"] },
+    { typed: "plan -f nothing.yaml", exit: 2, says: ["nothing.yaml"] },
+    { typed: "plan --from nodes.json --at tomorrow", exit: 2, says: ["--at", "RFC 3339"] },
+    { typed: "plan -o jsn", exit: 2, says: ["--output", '"jsn"', "json"] },
+    { typed: "plan -A", exit: 2, says: ["-A", "omit it"] },
+    { typed: "plan -l pool=spot", exit: 2, says: ["-l", "lastcall depart"] },
+    { typed: "drain node-1", exit: 2, says: ["drain", "lastcall depart NODE"] },
+    { typed: "uncordon node-1", exit: 2, says: ["kubectl delete departure"] },
+    {
+      typed: "--context prod plan",
+      exit: 2,
+      says: ["before the command", "lastcall plan --context"],
+    },
+    { typed: "audit manifests/", exit: 2, says: ["pass files with -f"] },
+    { typed: "audit -f POLICY --platform gke-99", policy: "{}", exit: 2, says: ["gke-99"] },
+    { typed: "drain-plan", exit: 2, says: ["no argument was given, expected NODE"] },
+    { typed: "drain-plan ip-10-0-0-1", exit: 1, says: ["did you mean ip-10-0-0-1.ec2.internal?"] },
+    {
+      typed: "drain-plan node-1 --notice 2min",
+      exit: 2,
+      says: ["--notice", '"2min" (2m?)', "90s"],
+    },
+    { typed: "depart", exit: 2, says: ["expected NODE… or -l SELECTOR"] },
+    { typed: "depart ip-10-0-0-1", exit: 1, says: ["did you mean ip-10-0-0-1.ec2.internal?"] },
+    { typed: "depart nobody", exit: 1, says: ["there is no such node", "kubectl get nodes"] },
+    { typed: "depart node-1 --at 10pm", exit: 2, says: ["--at", '"10pm"', "22:00"] },
+    { typed: "depart node-1 --by 2020-01-01T00:00:00Z", exit: 2, says: ["--by", "a later time"] },
+    {
+      typed: "depart node-1 --wait --dry-run",
+      exit: 2,
+      says: ["--wait", "--dry-run", "remove one"],
+    },
+    { typed: "depart node-1 --timeout 5m", exit: 2, says: ["--timeout", "--wait"] },
+    { typed: "depart -l pool=none", exit: 1, says: ["no node has the labels pool=none"] },
+    { typed: "hold node-1 --for 4hours", exit: 2, says: ["--for", '"4hours" (4h?)', "a duration"] },
+    { typed: `hold node-1 --for 4h --until ${instant}`, exit: 2, says: ["remove one of the two"] },
+    { typed: "freeze --until 22:00", exit: 2, says: ["--policy NAME or --all"] },
+    { typed: "freeze --all", exit: 2, says: ["--until TIME, --for DURATION or --undo"] },
+    { typed: "freeze --policy spt --for 1h", exit: 1, says: ["did you mean spot?"] },
+    { typed: "run --leader-elect=maybe", exit: 2, says: ["--leader-elect", "true or false"] },
+    { typed: "setup gke", exit: 2, says: ["gke", "did you mean gcp?"] },
+    { typed: "plan --context prod", exit: 2, says: ["prod"] },
+    { typed: "doctor -n lastcal", exit: 3, says: ["the namespace lastcal does not exist"] },
+  ],
+  'On a node: lastcall.dev/hold="4 hours"': [
+    { typed: "plan", exit: 0, says: ['"4 hours"', "expected", "4h"] },
+  ],
+};
+
+let world: ModelWorld;
+let cli: ModelCli;
+let folder: string;
+
+beforeAll(async () => {
+  world = new ModelWorld();
+  for (const name of ["node-1", "ip-10-0-0-1.ec2.internal"]) world.addNode(name, "a");
+  world.patchNode("node-1", { metadata: { annotations: { "lastcall.dev/hold": "4 hours" } } });
+  spotPolicy(world, { lifetime: { max: "24h" } });
+  cli = await modelCli(world);
+  folder = await mkdtemp(join(tmpdir(), "lastcall-mistakes-"));
+  const list = world.get("/api/v1/nodes");
+  await writeFile(join(folder, "nodes.json"), JSON.stringify({ ...list, kind: "NodeList" }));
+});
+
+afterAll(async () => {
+  await cli.close();
+  await rm(folder, { recursive: true });
+});
+
+async function resultOf({ typed, policy }: Mistake): Promise<CliResult> {
+  const file = join(folder, "policy.yaml");
+  const head = "apiVersion: lastcall.dev/v1alpha1\nkind: DeparturePolicy\nmetadata: {name: spot}\n";
+  await writeFile(file, `${head}spec:\n  ${policy ?? "{}"}\n`);
+  const words = typed
+    .replace("POLICY", file)
+    .replace("nodes.json", join(folder, "nodes.json"))
+    .split(" ");
+  const { stdout, stderr, exit } = await cli.run(words);
+  return { exit, stdout, stderr: withoutFolders(stderr) };
+}
+
+/** The page shows the names of files alone. */
+function withoutFolders(text: string): string {
+  return text.replaceAll(/\/\S*\/(?=policy\.yaml|nodes\.json|kubeconfig)/g, "");
+}
+
+/** The line that answers the mistake: that of a check, or the first error. */
+function answerIn({ stdout, stderr }: CliResult, { says }: Mistake): string {
+  const lines = [...stderr.split("\n"), ...stdout.split("\n")].map((line) => line.trim());
+  return lines.find((line) => says.every((part) => line.includes(part))) ?? stderr + stdout;
+}
+
+const told = new Map<Mistake, string>();
+
+describe.each(Object.entries(mistakes))("%s, a mistake", (_, list) => {
+  it.each(list)("is answered: $policy $typed", async (mistake) => {
+    const result = await resultOf(mistake);
+    const answer = answerIn(result, mistake);
+    for (const part of mistake.says) expect(answer).toContain(part);
+    expect(result.exit).toBe(mistake.exit);
+    told.set(mistake, answer);
+  });
+});
+
+it("docs/mistakes.md shows what is said of each", async () => {
+  const code = (text: string) => `\`${text.replaceAll("|", "\\|").replaceAll("`", "'")}\``;
+  const parts = Object.entries(mistakes).flatMap(([title, list]) => [
+    `## ${title}\n`,
+    "| mistake | what is said |\n|---|---|",
+    ...list.map((one) => {
+      const { typed, policy } = one;
+      const shown = typed === plan && policy !== undefined ? policy : `lastcall ${typed}`;
+      return `| ${code(shown.replace("POLICY", "policy.yaml"))} | ${code(told.get(one) ?? "")} |`;
+    }),
+    "",
+  ]);
+  const head = [
+    "<!-- Written by test/cli/mistakes.test.ts; vitest -u rewrites it. -->",
+    "# Mistakes, and what is said about them\n",
+    "Typical mistakes, each typed into the program, and its answer: what was found, where, and what to write instead. The",
+    "first table shows fields of a policy with `lastcall plan -f policy.yaml`; the API server answers `kubectl apply` with the",
+    "same rules. [Errors](errors.md) lists the codes, [troubleshooting](troubleshooting.md) the reasons.\n",
+  ];
+  await expect([...head, ...parts].join("\n")).toMatchFileSnapshot("../../docs/mistakes.md");
+});
