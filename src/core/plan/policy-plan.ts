@@ -314,7 +314,7 @@ export function clearOfRequests(problem: SpacingProblem, around: AroundRequests)
   return clearBy(largest(gap, canKeep));
 }
 
-/** The largest whole number up to a limit that is possible, if all smaller ones are; 0 always is. */
+/** The largest possible whole number up to a limit, if all smaller ones are possible; or 0. */
 function largest(limit: number, isPossible: (one: number) => boolean): number {
   if (isPossible(limit)) return limit;
   let kept = 0;

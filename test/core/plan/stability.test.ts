@@ -303,66 +303,6 @@ describe("a stored plan", () => {
   });
 });
 
-describe("the newest start in Even", () => {
-  const gone = aDeparture(aNode("n0"), {
-    status: { phase: "Ended", startedAt: instant(now - minutes(5)) },
-  });
-
-  it("is a neighbor like any other", () => {
-    // Three gaps of 4:45 h from 23:55 on reach the first two deadlines; the third has room.
-    const nodes = [leftMinutes("n1", 280), leftMinutes("n2", 565), leftMinutes("n3", 1260)];
-    expect(departs(plan({ nodes, policy: even, departures: [gone] }))).toEqual({
-      n1: "2026-11-20T04:40:00.000Z",
-      n2: "2026-11-20T09:25:00.000Z",
-      n3: "2026-11-20T21:00:00.000Z",
-    });
-  });
-
-  it("does not crowd the others for a node that cannot keep spacing.min from it", () => {
-    const nodes = [leftMinutes("n1", 5), leftMinutes("n2", 1260)];
-    const made = plan({ nodes, policy: even, departures: [gone] });
-    // n1 leaves at its deadline, as far from the start as it can.
-    expect(made.spacing.bestMs).toBe(minutes(1255));
-  });
-
-  it.each(["Even", "Late"] as const)(
-    "keeps a node that cannot keep half of the others' gap from it as far away as possible, in %s",
-    (mode) => {
-      // Without the start, the best gap is 8:31. n1 has 4:13, less than half of it.
-      const started = aDeparture(aNode("n0"), {
-        departAt: now,
-        status: { phase: "Ended", startedAt: now },
-      });
-      const at = (name: string, seconds: number) =>
-        aNode(name, { createdAt: instant(now - hours(23.5) + seconds * 1000) });
-      const nodes = [at("n1", 253), at("n2", 511)];
-      const policy = aPolicy({ spacing: { mode, minMs: minutes(10) } });
-      expect(departs(plan({ nodes, policy, departures: [started] }))).toEqual({
-        n1: "2026-11-20T00:04:13.000Z",
-        n2: "2026-11-20T00:08:31.000Z",
-      });
-    },
-  );
-});
-
-describe("the newest start in a crowded Late plan", () => {
-  it("is a neighbor like any other, although the gaps would be wider without it", () => {
-    const gone = aDeparture(aNode("n0"), {
-      ...{ departAt: now, status: { phase: "Ended", startedAt: now } },
-    });
-    // Deadlines 26, 54 and 83 minutes from now: 26 apart with the start, 28:30 without.
-    const nodes = [26, 54, 83].map((count, at) =>
-      aNode(`n${at + 1}`, { createdAt: instant(now - minutes(23 * 60 + 30 - count)) }),
-    );
-    const policy = aPolicy({ spacing: { mode: "Late", minMs: minutes(30) } });
-    expect(departs(plan({ nodes, policy, departures: [gone] }))).toEqual({
-      n1: "2026-11-20T00:26:00.000Z",
-      n2: "2026-11-20T00:54:00.000Z",
-      n3: "2026-11-20T01:23:00.000Z",
-    });
-  });
-});
-
 describe("a node whose departure was rolled back", () => {
   const status = {
     phase: "Ended",
