@@ -73,6 +73,9 @@ describe("a node with a requested departure in twenty minutes", () => {
     const at = new Date(Date.now() + 20 * 60_000).toISOString();
     const args = ["depart", name, "--at", at, "--kubeconfig", kubeconfig];
     expect((await runLastcall(args, { folder })).code).toBe(0);
+    const made = (await world.departures()).find(({ spec }) => spec?.departAt === at);
+    const departure = `departure/${made?.metadata?.name}`;
+    await mustRun(world.plane, ["wait", "--for=condition=Scheduled", departure, "--timeout=5s"]);
     const [node] = await world.until("a node has the taint", async () => {
       const found = await tainted();
       return found.length > 0 && found;

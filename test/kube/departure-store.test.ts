@@ -3,6 +3,8 @@ import type { KubeRequest } from "../../src/contracts/kube-api.ts";
 import { plus, seconds } from "../../src/core/time/time.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { aDeparture, aNode, at } from "../core/fleet-builder.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { modelClusterApi } from "../support/model-cluster-api.ts";
 import { ScriptedApi } from "../support/scripted-api.ts";
 
 const noticedAt = at("2026-11-20T12:00:00Z");
@@ -50,6 +52,29 @@ describe("a departure", () => {
       code: "API_ANSWER_INVALID",
       retryable: true,
     });
+  });
+});
+
+describe("the conditions of a departure", () => {
+  const path = `/apis/lastcall.dev/v1alpha1/departures/${order.name}`;
+
+  it("are there before its status is written, and follow it afterwards", async () => {
+    const api = await modelClusterApi(new ManualClock());
+    const store = new KubeDepartureStore(api);
+    const trueOnes = async () => {
+      const { body } = await api.send({ method: "GET", path });
+      const { conditions = [] } = (body as { status: { conditions?: { status: string }[] } })
+        .status;
+      expect(conditions).toHaveLength(6);
+      return conditions.filter(({ status }) => status === "True");
+    };
+    const made = await store.create(order);
+    if (made.kind !== "Done") throw new Error(made.kind);
+    expect(await trueOnes()).toMatchObject([{ type: "Scheduled", reason: "Scheduled" }]);
+    const timeline = [{ at: noticedAt, step: "Held", result: "Blocked: no window is open" }];
+    const held = { phase: "Held", reason: "OutsideWindow", timeline } as const;
+    await store.record(made.departure, { status: () => held });
+    expect(await trueOnes()).toMatchObject([{ type: "Held", reason: "OutsideWindow" }]);
   });
 });
 

@@ -1,4 +1,5 @@
 import type { ActionState, Outcome, Phase, UncleanPod } from "../../core/departure/departure.ts";
+import { conditionsOf } from "../../core/departure/departure-conditions.ts";
 import { causes } from "../../core/policy/action.ts";
 import {
   choiceField,
@@ -169,13 +170,23 @@ const actions: FieldSchema = {
   },
 };
 
+/**
+ * A departure is scheduled before the controller has written its status, and `kubectl wait` finds
+ * its conditions. A default of the list alone would also apply to a status without conditions that
+ * an old version wrote, perhaps of a departure that has ended.
+ */
+const unwritten = {
+  phase: "Scheduled",
+  conditions: conditionsOf({ phase: "Scheduled", timeline: [] }).map(
+    ({ lastTransitionTime: _, ...condition }) => condition,
+  ),
+} as const;
+
 /** `Departure.status`. */
 export const departureStatus: ObjectField = {
   type: "object",
   description: "The observed state of the departure.",
-  // A departure that has not started is scheduled, even before the controller has written its
-  // status.
-  default: {},
+  default: unwritten,
   properties: {
     phase: choiceField({
       description: "The current phase.",
@@ -256,7 +267,7 @@ export const departureStatus: ObjectField = {
       },
     },
     conditions: conditionsField(
-      "`Scheduled`: it waits for its instant; `Held`: something holds it back; `Draining`; `Drained`: no pods remained at the end of the drain; `Released`: its machine ended after the drain; `Ended`. All have a status from the first change of phase on, and none before.",
+      "`Scheduled`: it waits for its instant; `Held`: something holds it back; `Draining`; `Drained`: no pods remained at the end of the drain; `Released`: its machine ended after the drain; `Ended`. All have a status from the start, and the time of their last change once the controller has written one.",
     ),
   },
   rules: [

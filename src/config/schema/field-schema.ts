@@ -28,8 +28,11 @@ export interface ObjectField extends FieldBase {
   readonly type: "object";
   readonly properties: Readonly<Record<string, FieldSchema>>;
   readonly required?: readonly string[] | undefined;
-  /** `{}` applies the defaults of the fields inside if the object is not set. */
-  readonly default?: Readonly<Record<string, never>> | undefined;
+  /**
+   * The value if the object is not set, completed by the defaults of the fields inside: `{}` are
+   * those alone.
+   */
+  readonly default?: Readonly<Record<string, unknown>> | undefined;
   /** Fields that are not listed are kept and not validated. */
   readonly open?: true | undefined;
   /** What is expected instead of a field that is like none of these. */
