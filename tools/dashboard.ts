@@ -132,6 +132,45 @@ export const panels: readonly Panel[] = [
     queries: [["sum by (reason) (increase(lastcall_pods_forced_total[1h]))", "{{reason}}"]],
   },
   {
+    ...{ title: "Pods killed per hour", kind: "timeseries", of: "lastcall_pods_killed_total" },
+    about: "Pods killed at the end of their grace period. The Events `PodKilled` name them.",
+    queries: [
+      [
+        'sum by (policy, cause) (increase(lastcall_pods_killed_total{policy=~"$policy"}[1h]))',
+        "{{policy}} {{cause}}",
+      ],
+    ],
+  },
+  {
+    ...{ title: "Pods lost per hour", kind: "timeseries", of: "lastcall_pods_lost_total" },
+    about: "Pods that were still on a machine when it ended. The Events `PodLeftBehind` name them.",
+    queries: [
+      [
+        'sum by (policy, cause) (increase(lastcall_pods_lost_total{policy=~"$policy"}[1h]))',
+        "{{policy}} {{cause}}",
+      ],
+    ],
+  },
+  {
+    ...{ title: "Drains without a notice", kind: "timeseries", unit: "s" },
+    of: "lastcall_planned_drain_seconds",
+    about: "The 90th percentile of their duration, by the outcome of the departure.",
+    queries: [
+      [
+        "histogram_quantile(0.9, sum by (le, outcome) (rate(lastcall_planned_drain_seconds_bucket[1h])))",
+        "{{outcome}}",
+      ],
+    ],
+  },
+  {
+    ...{ title: "Next deadline", kind: "timeseries", unit: "s" },
+    of: "lastcall_next_deadline_seconds",
+    about: "Time until the first deadline of a node of the policy that has not left.",
+    queries: [
+      ['min by (policy) (lastcall_next_deadline_seconds{policy=~"$policy"})', "{{policy}}"],
+    ],
+  },
+  {
     ...{ title: "Errors per hour", kind: "timeseries", of: "lastcall_errors_total" },
     about: "Errors by code; docs/errors.md explains the codes.",
     queries: [["sum by (code) (increase(lastcall_errors_total[1h]))", "{{code}}"]],

@@ -97,12 +97,12 @@ export class ErrorLog {
 export class AgentMetrics implements Pick<Metrics, "count"> {
   readonly #series = new Map<string, { readonly name: CounterName; value: number }>();
 
-  count(name: CounterName, labels: MetricLabels): void {
+  count(name: CounterName, labels: MetricLabels, by = 1): void {
     const pairs = Object.entries(labels).map(([label, value]) => `${label}="${escaped(value)}"`);
     const key = `${name}{${pairs.join(",")}}`;
     const series = this.#series.get(key);
-    if (series === undefined) this.#series.set(key, { name, value: 1 });
-    else series.value += 1;
+    if (series === undefined) this.#series.set(key, { name, value: by });
+    else series.value += by;
   }
 
   exposition(): string {

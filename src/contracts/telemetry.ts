@@ -20,6 +20,8 @@ export const metricNames = {
     "lastcall_departures_total",
     "lastcall_evictions_total",
     "lastcall_pods_forced_total",
+    "lastcall_pods_killed_total",
+    "lastcall_pods_lost_total",
     "lastcall_actions_total",
     "lastcall_errors_total",
   ],
@@ -29,6 +31,7 @@ export const metricNames = {
     "lastcall_plan_unreleasable",
     "lastcall_plan_spacing_seconds",
     "lastcall_plan_failing",
+    "lastcall_next_deadline_seconds",
     "lastcall_nodes_managed",
     "lastcall_nodes_missing",
     "lastcall_fleet_unhealthy",
@@ -41,6 +44,7 @@ export const metricNames = {
     "lastcall_notice_to_detached_seconds",
     "lastcall_notice_to_last_pod_seconds",
     "lastcall_deadline_left_seconds",
+    "lastcall_planned_drain_seconds",
   ],
 } as const;
 
@@ -49,11 +53,18 @@ export type GaugeName = (typeof metricNames.gauges)[number];
 export type HistogramName = (typeof metricNames.histograms)[number];
 export type MetricLabels = Readonly<Record<string, string>>;
 
+/** A function gives the value at each scrape, such as a time that is left. */
+export interface GaugeSample {
+  readonly labels: MetricLabels;
+  readonly value: number | (() => number);
+}
+
 export interface Metrics {
-  count(name: CounterName, labels: MetricLabels): void;
+  /** Adds `by`, or 1. */
+  count(name: CounterName, labels: MetricLabels, by?: number): void;
   /** Replaces every series of the gauge, so that stale series disappear. */
-  set(name: GaugeName, series: readonly { labels: MetricLabels; value: number }[]): void;
-  observe(name: HistogramName, value: number): void;
+  set(name: GaugeName, series: readonly GaugeSample[]): void;
+  observe(name: HistogramName, value: number, labels?: MetricLabels): void;
 }
 
 export type EventTarget =

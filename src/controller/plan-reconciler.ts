@@ -79,7 +79,7 @@ export class PlanReconciler {
     this.#deleted = new DeletedDepartures(options.clock);
     const { launchTimes, clock, executor } = options;
     const { telemetry } = executor;
-    this.#reporter = new PlanReporter(telemetry);
+    this.#reporter = new PlanReporter(telemetry, clock);
     this.#healthReporter = new FleetHealthReporter(telemetry);
     const onNews = () => this.#wakeup.wake();
     const leadMs = options.departingSoonMs;

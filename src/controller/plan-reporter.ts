@@ -1,11 +1,11 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { MetricLabels, Telemetry } from "../contracts/telemetry.ts";
+import type { GaugeSample, MetricLabels, Telemetry } from "../contracts/telemetry.ts";
 import type { Snapshot } from "../core/departure/decision.ts";
 import { type Departure, isLive } from "../core/departure/departure.ts";
 import type { FleetPlan, PolicyPlan } from "../core/plan/fleet-plan.ts";
 import { type SoonChange, soonChanges } from "../core/plan/plan-status.ts";
 import { counted, isOrAre } from "../core/reason/counted.ts";
-import type { Instant, Millis } from "../core/time/time.ts";
+import { earliest, type Instant, type Millis } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import type { Executor } from "./executor.ts";
 
@@ -15,16 +15,18 @@ interface Sample {
 }
 
 /**
- * Reports the plan as gauges (nodes managed, departures by reason and by phase, spacing), and
- * policies that cannot be read.
+ * Reports the plan as gauges (nodes managed, departures by reason and by phase, spacing, the next
+ * deadline), and policies that cannot be read.
  */
 export class PlanReporter {
   readonly #telemetry: Telemetry;
+  readonly #clock: Clock;
   /** The reported problem of each policy, which is reported again only when it changes. */
   #told: ReadonlyMap<string, string> = new Map();
 
-  constructor(telemetry: Telemetry) {
+  constructor(telemetry: Telemetry, clock: Clock) {
     this.#telemetry = telemetry;
+    this.#clock = clock;
   }
 
   show(plan: FleetPlan, departures: readonly Departure[]): void {
@@ -43,6 +45,19 @@ export class PlanReporter {
     metrics.set("lastcall_plan_unreleasable", plan.policies.flatMap(unreleasableSamples));
     metrics.set("lastcall_plan_spacing_seconds", plan.policies.flatMap(spacingSamples));
     metrics.set("lastcall_departures", phaseSamples(departures));
+    metrics.set("lastcall_next_deadline_seconds", this.#deadlineSamples(plan, departures));
+  }
+
+  /** The time left until a deadline changes without a pass. */
+  #deadlineSamples(plan: FleetPlan, departures: readonly Departure[]): GaugeSample[] {
+    const next = new Map<string, Instant>();
+    for (const { policy, deadlineAt } of deadlinesOf(plan, departures)) {
+      next.set(policy, earliest(next.get(policy), deadlineAt) ?? deadlineAt);
+    }
+    return [...next].map(([policy, deadlineAt]) => ({
+      labels: { policy },
+      value: () => (deadlineAt - this.#clock.now()) / 1000,
+    }));
   }
 
   /** Logs the problem and emits an Event. A change in the number of nodes alone is not reported. */
@@ -89,6 +104,24 @@ function spacingSamples({ policy, spacing }: PolicyPlan): Sample[] {
   return Object.entries(kinds).flatMap(([kind, spanMs]) =>
     spanMs === null ? [] : [{ labels: { policy: policy.name, kind }, value: spanMs / 1000 }],
   );
+}
+
+interface PolicyDeadline {
+  readonly policy: string;
+  readonly deadlineAt: Instant;
+}
+
+function deadlinesOf(
+  { policies }: FleetPlan,
+  departures: readonly Departure[],
+): readonly PolicyDeadline[] {
+  const planned = policies.flatMap(({ policy, departures: entries }) =>
+    entries.map(({ deadlineAt }) => ({ policy: policy.name, deadlineAt })),
+  );
+  const underWay = departures.filter(isLive).flatMap(({ policy = "", deadlineAt }) => {
+    return deadlineAt === undefined ? [] : [{ policy, deadlineAt }];
+  });
+  return [...planned, ...underWay];
 }
 
 function phaseSamples(departures: readonly Departure[]): Sample[] {

@@ -55,3 +55,52 @@ describe("the metrics of a drain at a notice", () => {
     ).toEqual([]);
   });
 });
+
+describe("the metrics of a departure that has ended", () => {
+  const drain = { killed: 2, left: 1, leftBehind: 1 };
+  const draining = { ...noticed, cause: "Planned", policy: "spot", noticedAt: undefined };
+  const entry = (step: string, event: string, after: number) => ({
+    ...{ at: plus(now, seconds(after)), step, result: `${event}: n1` },
+  });
+  const timeline = [
+    entry("Draining", "Prepared", 0),
+    entry("Releasing", "CutShort", 300),
+    entry("Ended", "Released", 330),
+  ];
+  const ended = { ...draining, status: { phase: "Ended", outcome: "Forced", drain, timeline } };
+
+  /** What is counted and observed when the departure ends. */
+  function told(departure: unknown): readonly string[] {
+    const lines: string[] = [];
+    const of = (labels: object = {}) => Object.values(labels).join(" ");
+    const metrics = {
+      count: (name: string, labels: object, by = 1) =>
+        void lines.push(`${name} ${of(labels)} ${by}`),
+      observe: (name: string, value: number, labels: object) =>
+        void lines.push(`${name} ${of(labels)} ${value}`),
+    };
+    const tools = { metrics, log: { info: () => {} }, events: { emit: () => {} } };
+    const telemetry = new DepartureTelemetry(tools as unknown as Telemetry, clock);
+    telemetry.phaseChanged(draining as Departure, departure as Departure);
+    return lines;
+  }
+
+  it("are its pods that were killed and lost, and the seconds of a drain without a notice", () => {
+    expect(told(ended)).toEqual([
+      "lastcall_departures_total spot Planned Forced 1",
+      "lastcall_pods_killed_total spot Planned 2",
+      "lastcall_pods_lost_total spot Planned 1",
+      "lastcall_planned_drain_seconds Forced CutShort 300",
+    ]);
+  });
+
+  it("leave the drain of a notice to the histograms of notices", () => {
+    const { noticedAt } = noticed;
+    expect(told({ ...ended, noticedAt }).filter((line) => line.includes("drain"))).toEqual([]);
+  });
+
+  it("count no pods of a departure whose pods all ended in time", () => {
+    const status = { ...ended.status, outcome: "Planned", drain: undefined };
+    expect(told({ ...ended, status }).filter((line) => line.includes("pods"))).toEqual([]);
+  });
+});

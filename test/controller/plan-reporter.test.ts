@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { seconds } from "../../src/core/time/time.ts";
-import { ModelWorld, spotPolicy } from "../support/model-world.ts";
+import { formatInstant, plus, seconds } from "../../src/core/time/time.ts";
+import { departures, ModelWorld, nodes, spotPolicy } from "../support/model-world.ts";
 
 /** The model starts at midnight UTC: nodes with a lifetime of twelve hours never see the window. */
 const never = { name: "late", type: "Allow", timeZone: "UTC", start: "20:00", end: "22:00" };
@@ -48,6 +48,38 @@ it("The plan has gauges: managed nodes, spacing, and departures by reason and ph
   // plan.
   expect(spacing.best).toBeLessThanOrEqual((23.5 * 3600) / 2);
   expect(spacing.best).toBeGreaterThanOrEqual((23.5 * 3600 - 30) / 2);
+  stop.abort();
+  await running;
+});
+
+it("The time to the next deadline falls without a pass, and an earlier notice shortens it", async () => {
+  const world = new ModelWorld();
+  for (const name of ["n0", "n1"]) world.addNode(name, "a");
+  spotPolicy(world, { lifetime: { max: "24h", reserve: "30m" } });
+  const stop = new AbortController();
+  const running = world.startController(stop.signal);
+  await world.pass(seconds(30));
+  const left = () => world.gauges.get("lastcall_next_deadline_seconds");
+  const limit = 23.5 * 3600;
+  expect(left()).toEqual([{ labels: { policy: "spot" }, value: limit - 30 }]);
+  await world.pass(seconds(60));
+  expect(left()).toEqual([{ labels: { policy: "spot" }, value: limit - 90 }]);
+  const { uid = "" } = world.get(`${nodes}/n1`)?.metadata ?? {};
+  const [noticedAt, deadlineAt] = [0, 600].map((after) =>
+    formatInstant(plus(world.clock.now(), seconds(after))),
+  );
+  world.create(departures, {
+    ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "Departure", metadata: { name: "n1-notice" } },
+    spec: {
+      node: { name: "n1", uid },
+      cause: "SpotInterruption",
+      noticedAt,
+      deadlineAt,
+      policy: "spot",
+    },
+  });
+  await world.pass(seconds(1));
+  expect(left()).toEqual([{ labels: { policy: "spot" }, value: 599 }]);
   stop.abort();
   await running;
 });

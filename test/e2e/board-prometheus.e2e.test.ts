@@ -1,10 +1,11 @@
-/** Outcomes that a real Prometheus has counted, on a page of the board. */
+/** Outcomes that a real Prometheus has counted, on a page of the board, and its alerts. */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { parse, stringify } from "yaml";
 import { realClock } from "../../src/runtime/real-clock.ts";
 import { secondsBuckets } from "../../src/server/metrics.ts";
 import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
@@ -197,4 +198,38 @@ test("reports the response of an address that is not Prometheus, and shows the r
   const problem = await section.getByRole("alert").textContent();
   expect(problem).toContain(`Cannot ask Prometheus at ${server}: it responded with 404`);
   await section.page().getByRole("heading", { name: "Departed" }).waitFor();
+});
+
+test("alerts on a fleet that stays unhealthy, and on no other", () => {
+  const alerts = join(import.meta.dirname, "../../deploy/prometheus/alerts.yaml");
+  const alertname = "LastcallFleetUnhealthy";
+  const { groups } = parse(readFileSync(alerts, "utf8"));
+  const { description } = groups[0].rules.find(
+    ({ alert }: { alert: string }) => alert === alertname,
+  ).annotations;
+  const series = (policy: string, values: string) => ({
+    ...{ series: `lastcall_fleet_unhealthy{policy="${policy}",pod="lastcall-1"}`, values },
+  });
+  const firing = {
+    exp_labels: { policy: "spot", severity: "warning" },
+    exp_annotations: {
+      summary: "No voluntary departure of the policy spot starts: its fleet is unhealthy",
+      description,
+    },
+  };
+  const file = join(folder, "alert-test.yaml");
+  const unit = {
+    interval: "1m",
+    input_series: [series("spot", "1x40"), series("batch", "1x10 0x30")],
+    alert_rule_test: [
+      { alertname, eval_time: "14m", exp_alerts: [] },
+      { alertname, eval_time: "16m", exp_alerts: [firing] },
+    ],
+  };
+  writeFileSync(
+    file,
+    stringify({ rule_files: [alerts], evaluation_interval: "1m", tests: [unit] }),
+  );
+  execFileSync("promtool", ["check", "rules", alerts], { stdio: "pipe" });
+  expect(execFileSync("promtool", ["test", "rules", file]).toString()).toContain("SUCCESS");
 });

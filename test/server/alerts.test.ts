@@ -20,9 +20,9 @@ const labelsOf = new Map<string, readonly string[]>([
   ...Object.entries({ ...counters, ...gauges }).map(
     ([name, { labels }]) => [name, labels] as const,
   ),
-  ...Object.keys(histograms).flatMap((name) => [
-    [`${name}_bucket`, ["le"]] as const,
-    [`${name}_count`, []] as const,
+  ...Object.entries(histograms).flatMap(([name, { labels }]) => [
+    [`${name}_bucket`, [...labels, "le"]] as const,
+    [`${name}_count`, labels] as const,
   ]),
 ]);
 

@@ -13,7 +13,7 @@ import type {
 import type { GateSource, NodePods } from "../../src/contracts/cluster.ts";
 import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { Leadership } from "../../src/contracts/leadership.ts";
-import type { ClusterEvent, Log, Metrics } from "../../src/contracts/telemetry.ts";
+import type { ClusterEvent, Log } from "../../src/contracts/telemetry.ts";
 import { AlwaysLeading, Controller } from "../../src/controller/controller.ts";
 import { seededRng } from "../../src/core/chance/chance.ts";
 import { cronProblem } from "../../src/core/limits/windows.ts";
@@ -42,6 +42,7 @@ import { startControllers } from "../../src/sim/model-cluster.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import { machineReleaser } from "./machine-releaser.ts";
 import { openGates } from "./open-gates.ts";
+import { RecordedMetrics } from "./recorded-metrics.ts";
 
 export { spotPolicy } from "./spot-policy.ts";
 export { webWorkload } from "./web-workload.ts";
@@ -67,10 +68,10 @@ export class ModelWorld {
   readonly kubelet: ReturnType<typeof startControllers>["kubelet"];
   readonly events: ClusterEvent[] = [];
   readonly logged: string[] = [];
-  /** `name label=value` for each count. */
-  readonly counted: string[] = [];
-  readonly observed: { readonly name: string; readonly value: number }[] = [];
-  readonly gauges = new Map<string, Parameters<Metrics["set"]>[1]>();
+  readonly #metrics = new RecordedMetrics();
+  readonly counted = this.#metrics.counted;
+  readonly observed = this.#metrics.observed;
+  readonly gauges = this.#metrics.gauges;
   /** What the controller did, in order: `cordon n1`, `evict n1`, `release n1`, `remove n1`. */
   readonly steps: string[] = [];
   /** Every request of the controller that may change something. */
@@ -371,16 +372,7 @@ export class ModelWorld {
       policyStatus: new KubePolicyStatus(api, clock),
       telemetry: {
         log: { debug: log, info: log, warn: log, error: log } satisfies Log,
-        metrics: {
-          count: (name, labels) => {
-            const pairs = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
-            this.counted.push([name, ...pairs].join(" "));
-          },
-          set: (name, series) => this.gauges.set(name, series),
-          observe: (name, value) => {
-            this.observed.push({ name, value });
-          },
-        },
+        metrics: this.#metrics,
         events: { emit: (event) => this.events.push(event) },
       },
       leadership: options.leadership ?? new AlwaysLeading(),

@@ -1,11 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { metricNames } from "../../src/contracts/telemetry.ts";
-import { counters, gauges } from "../../src/server/metrics.ts";
+import { counters, gauges, histograms } from "../../src/server/metrics.ts";
 import { dashboardText, panels } from "../../tools/dashboard.ts";
 
 const described = { ...counters, ...gauges };
 const labelsOf = (name: string): readonly string[] =>
-  name in described ? described[name as keyof typeof described].labels : ["le"];
+  name in described
+    ? described[name as keyof typeof described].labels
+    : ["le", ...histograms[name as keyof typeof histograms].labels];
 const names = [
   ...metricNames.counters,
   ...metricNames.gauges,

@@ -14,7 +14,7 @@ export function generateTelemetryDocs(): Map<string, string> {
     "The controller serves its metrics on `:9101/metrics`; an agent serves the counters that it increments. No label contains a node, a pod or an event id. Which of them to watch: [Running it](../running.md#what-to-watch).",
     "## Metrics",
     metricTable(),
-    `The buckets of the histograms, in seconds: ${secondsBuckets.join(", ")}.`,
+    bucketText(),
     "## Events",
     "A repeated Event about the same object increments a count instead of being written again.",
     eventTable(),
@@ -26,9 +26,16 @@ function metricTable(): string {
   const rows = [
     ...described(counters, "counter"),
     ...described(gauges, "gauge"),
-    ...Object.entries(histograms).map(([name, help]) => [code(name), "histogram", "", help]),
+    ...described(histograms, "histogram"),
   ];
   return table(["metric", "type", "labels", "meaning"], rows);
+}
+
+function bucketText(): string {
+  const own = Object.entries(histograms)
+    .filter(([, { buckets }]) => buckets !== secondsBuckets)
+    .map(([name, { buckets }]) => ` Those of ${code(name)}: ${buckets.join(", ")}.`);
+  return `The buckets of the histograms, in seconds: ${secondsBuckets.join(", ")}.${own.join("")}`;
 }
 
 function described(of: Readonly<Record<string, Described>>, type: string): string[][] {

@@ -11,6 +11,7 @@ import {
   type Phase,
   type UncleanPod,
 } from "../../core/departure/departure.ts";
+import { departureFigures } from "../../core/departure/departure-figures.ts";
 import { budgetAnswers } from "../../core/departure/drain-reason.ts";
 import type { DrainAct } from "../../core/drain/drain-progress.ts";
 import type { DrainStep, DrainVerdict, HeldPod } from "../../core/drain/drain-step.ts";
@@ -43,6 +44,7 @@ export class DepartureTelemetry {
     const clean = status.outcome === "Planned" || status.outcome === "Cancelled";
     this.#say(after, "DepartureEnded", clean ? "Normal" : "Warning");
     this.#count(after);
+    this.#countFigures(after);
   }
 
   /** The machine is gone before the start: an autoscaler may have taken it, so no Event. */
@@ -66,6 +68,19 @@ export class DepartureTelemetry {
   #count({ policy = "", cause, status }: Departure): void {
     const labels = { policy, cause, outcome: status.outcome ?? "" };
     this.#telemetry.metrics.count("lastcall_departures_total", labels);
+  }
+
+  /** Once, at the end: the status then holds what every controller before has counted. */
+  #countFigures({ policy = "", cause, noticedAt, status }: Departure): void {
+    const { metrics } = this.#telemetry;
+    const { podsKilled, podsLost, drain } = departureFigures(status);
+    const labels = { policy, cause };
+    if (podsKilled > 0) metrics.count("lastcall_pods_killed_total", labels, podsKilled);
+    if (podsLost > 0) metrics.count("lastcall_pods_lost_total", labels, podsLost);
+    if (drain === undefined || noticedAt !== undefined) return;
+    const { ms, reason } = drain;
+    const ended = { outcome: status.outcome ?? "", reason };
+    metrics.observe("lastcall_planned_drain_seconds", ms / 1000, ended);
   }
 
   cordoned(departure: Departure): void {
