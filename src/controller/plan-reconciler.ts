@@ -22,6 +22,7 @@ import type { Executor } from "./executor.ts";
 import { FleetHealthReporter } from "./fleet-health-reporter.ts";
 import { LaunchTimeCache } from "./launch-time-cache.ts";
 import type { PlaceholderSweep } from "./leftovers.ts";
+import { DryRunNotices } from "./notice/dry-run-notices.ts";
 import { againAfter, gatherAfter } from "./pass-pace.ts";
 import { type Health, PlanReporter, SoonTaints } from "./plan-reporter.ts";
 import type { ReleaseChecks } from "./release-checks.ts";
@@ -64,6 +65,7 @@ export class PlanReconciler {
   readonly #launchTimes: LaunchTimeCache | undefined;
   readonly #soonTaints: SoonTaints;
   readonly #deleted: DeletedDepartures;
+  readonly #dryRunNotices: DryRunNotices | undefined;
   readonly #faults = new Sampler();
   /** The decisions without effect that the last pass logged. */
   #logged: ReadonlySet<string> = new Set();
@@ -81,6 +83,7 @@ export class PlanReconciler {
     const { telemetry } = executor;
     this.#reporter = new PlanReporter(telemetry, clock);
     this.#healthReporter = new FleetHealthReporter(telemetry);
+    this.#dryRunNotices = options.dryRun ? new DryRunNotices({ executor, clock }) : undefined;
     const onNews = () => this.#wakeup.wake();
     const leadMs = options.departingSoonMs;
     this.#soonTaints = new SoonTaints({ executor, clock, leadMs, wake: onNews });
@@ -147,7 +150,9 @@ export class PlanReconciler {
     const view = fleet.view();
     activeDepartures.observe();
     const nodes = this.#launchTimes?.withKnownLaunchTimes(view.nodes) ?? view.nodes;
-    const departures = this.#deleted.with(activeDepartures.overlay(view.departures));
+    const departures =
+      this.#dryRunNotices?.look({ ...view, nodes }) ??
+      this.#deleted.with(activeDepartures.overlay(view.departures));
     const releaseAnswers = checks.answers(nodes);
     const snapshot = { ...view, nodes, departures, gateAnswers, releaseAnswers };
     const verdict = decide(snapshot, clock.now());
@@ -159,6 +164,8 @@ export class PlanReconciler {
     const soonAt = this.#options.dryRun
       ? undefined
       : this.#soonTaints.follow(verdict.plan, snapshot, signal);
+    this.#reporter.tellInvalid(verdict.plan);
+    this.#healthReporter.tell(verdict.plan);
     if (!this.#options.dryRun) this.#showStatus(verdict.plan, snapshot);
     await this.#sweep(signal);
     health.passEnded();
@@ -175,8 +182,6 @@ export class PlanReconciler {
   /** Writes the status in the background. It is informational, so an error stops nothing. */
   #showStatus(plan: FleetPlan, { departures }: Snapshot): void {
     const { policyStatus } = this.#options;
-    this.#reporter.tellInvalid(plan);
-    this.#healthReporter.tell(plan);
     policyStatus
       .write(policyStatuses(plan, departures))
       .catch((error: unknown) => this.#statusNotWritten(error));
@@ -246,6 +251,7 @@ export class PlanReconciler {
         actions: this.#actionsOf(decision),
       },
     );
+    if (decision.kind === "Note") this.#sayProblem(decision);
     return false;
   }
 

@@ -187,7 +187,7 @@ export const options = [
     type: "switch",
     default: "false",
     commands: ["run", "agent", "depart", "hold", "freeze"],
-    help: "Decide and report, but write nothing",
+    help: "Decide and report, but change nothing; run also writes the Events that a policy in dry run writes",
   },
   {
     name: "prefer-no-schedule",

@@ -329,18 +329,27 @@ function handle(
       left = why && statusAfter({ ...now, policy: policy.name }, { ...why, at });
       return left;
     })
-    .then(() => {
-      const isTold = policy.dryRun || reactionTo(departure, policy) === "Notify";
-      const isLeft = left?.reason === "NoticeIgnored" || left?.reason === "DryRun";
-      if (isTold && left !== undefined && isLeft) notify(departure, left, executor);
-    })
+    .then(() => tellIfLeft({ departure, policy, left }, executor))
     .catch((error: unknown) =>
       executor.telemetry.log.warn("act-failed", { error: messageOf(error) }),
     );
 }
 
-/** Emits the Event by which `Notify` differs from `Ignore`. */
-function notify({ node, cause }: Departure, left: DepartureStatus, executor: Executor): void {
+/** Emits the Event by which `Notify` and a dry run differ from `Ignore`. */
+export function tellIfLeft(
+  notice: {
+    readonly departure: Departure;
+    readonly policy: Policy;
+    /** The status with which the departure ended. */
+    readonly left: DepartureStatus | undefined;
+  },
+  executor: Executor,
+): void {
+  const { departure, policy, left } = notice;
+  const { node, cause } = departure;
+  const isTold = policy.dryRun || reactionTo(departure, policy) === "Notify";
+  const isLeft = left?.reason === "NoticeIgnored" || left?.reason === "DryRun";
+  if (!isTold || left === undefined || !isLeft) return;
   executor.emit({
     type: "Warning",
     reason: "NoticeReceived",
@@ -360,7 +369,7 @@ function isToBegin({ status }: Departure): boolean {
 }
 
 /** Why a departure ends without starting; undefined if it starts or has started. */
-function reasonNotToStart(
+export function reasonNotToStart(
   departure: Departure,
   policy: Policy,
 ): Omit<PhaseChange, "at"> | undefined {
