@@ -1,4 +1,5 @@
 import { reasonWords } from "../board/reason-words.ts";
+import { filteredPast, filteredRows } from "../board/row-filter.ts";
 import { type BoardRow, hasNoPolicy, type PodCounts, unreadLists } from "../board/stream.ts";
 import { Headline } from "./headline.tsx";
 import { groupings, type ListView } from "./list-choice.ts";
@@ -8,8 +9,6 @@ import { NextTable, NodeCells, whereText } from "./next-table.tsx";
 import { CutText, NodeName } from "./node-name.tsx";
 import type { VNode } from "./preact.ts";
 import {
-  filteredPast,
-  filteredRows,
   heldRows,
   leavingRows,
   nextRows,

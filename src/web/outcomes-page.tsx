@@ -4,6 +4,7 @@ import {
   type NoticeFigure,
   noticeFigures,
 } from "../board/outcome/counted-outcomes.ts";
+import { filteredPast } from "../board/row-filter.ts";
 import { type OutcomeDay, outcomes } from "../board/stream.ts";
 import { getJson } from "./browser.ts";
 import type { ListView } from "./list-choice.ts";
@@ -11,7 +12,7 @@ import { FilterField } from "./list-tools.tsx";
 import { MoreButton } from "./more-button.tsx";
 import { problemIn } from "./node/node-view.tsx";
 import { useEffect, useState, type VNode } from "./preact.ts";
-import { filteredPast, nothingDeparted, PastList } from "./row-list.tsx";
+import { nothingDeparted, PastList } from "./row-list.tsx";
 import { type PageView, useFirst } from "./view-state.ts";
 import { fineSpanText } from "./words/words.ts";
 

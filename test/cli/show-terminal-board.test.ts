@@ -1,13 +1,18 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { PictureListener } from "../../src/board/board-feed.ts";
 import { type BoardPicture, noRights } from "../../src/board/stream.ts";
-import { showTerminalBoard } from "../../src/cli/board/terminal-board.ts";
+import { showTerminalBoard } from "../../src/cli/board/show-terminal-board.ts";
 import type { Screen } from "../../src/cli/command-line/command.ts";
 import { instant, seconds } from "../../src/core/time/time.ts";
 import { ManualClock, settle } from "../support/manual-clock.ts";
 
 const startAt = Date.UTC(2026, 10, 20);
-const rowOf = (node: string) => ({ id: node, node, state: "Stays", reason: "NoPolicy" }) as never;
+const none = { bornAt: null, departAt: null, deadlineAt: null, heldBackTo: null, noticedAt: null };
+const rowOf = (node: string) =>
+  ({
+    ...{ id: node, node, state: "Stays", reason: "NoPolicy", hold: null, pods: null, explain: "" },
+    ...none,
+  }) as never;
 const picture: BoardPicture = {
   fleet: {
     ...{ cluster: "prod", isDemo: false, connection: { kind: "Live" }, missing: [] },
@@ -92,26 +97,68 @@ describe("The board on a terminal", () => {
     expect(world.frames).toHaveLength(frames);
   });
 
-  it("scrolls by its keys, never past either end, and sorts from the top", async () => {
+  /** Presses each key, and compares the selected row after it. */
+  async function walk(steps: readonly (readonly [string, string])[]): Promise<void> {
     const rows = Array.from({ length: 40 }, (_, index) => rowOf(`n${10 + index}`));
     const shown = world.start();
     world.tell({ kind: "Picture", id: "a.1", clock: told, picture: { ...picture, rows } });
-    const first = (): string => /^ (n\d\d) /m.exec(world.last())?.[1] ?? "";
+    const selected = (): string => /^>(n\d\d) /m.exec(world.last())?.[1] ?? "";
+    for (const [key, expected] of steps) {
+      world.press(key);
+      expect([key, selected()]).toEqual([key, expected]);
+    }
+    world.stopping.abort();
+    await shown;
+  }
+
+  it("moves by its keys, never past either end, and sorts from the top", async () => {
     const page = 19;
-    const steps: readonly (readonly [string, string])[] = [
+    await walk([
       ["\u001b[A", "n10"],
       ["\u001b[B", "n11"],
       ["j", "n12"],
       ["\u001b[6~", `n${12 + page}`],
-      ["\u001b[F", `n${10 + 40 - page}`],
-      ["\u001b[B", `n${10 + 40 - page}`],
-      ["\u001b[5~", `n${10 + 40 - 2 * page}`],
+      ["\u001b[F", "n49"],
+      ["\u001b[B", "n49"],
+      ["\u001b[5~", `n${49 - page}`],
+      ["k", `n${48 - page}`],
+      ["g", "n10"],
+      ["j", "n11"],
       ["s", "n10"],
-    ];
-    for (const [key, expected] of steps) {
-      world.press(key);
-      expect([key, first()]).toEqual([key, expected]);
-    }
+    ]);
+  });
+
+  it("filters at /, as it is typed, until Esc", async () => {
+    await walk([
+      ["j", "n11"],
+      ["/", "n10"],
+      ["4", "n14"],
+      ["7", "n47"],
+      ["q", ""],
+      ["\u007f", "n47"],
+      ["\r", "n47"],
+      ["\u001b", "n47"],
+      ["g", "n10"],
+      ["/", "n10"],
+      ["4", "n14"],
+      ["\u001b", "n10"],
+    ]);
+  });
+
+  it("describes the selected node at Enter, wherever the list moves, and goes back at Esc", async () => {
+    const shown = world.start();
+    const rows = [rowOf("n1"), rowOf("n2"), rowOf("n3")];
+    world.tell({ kind: "Picture", id: "a.1", clock: told, picture: { ...picture, rows } });
+    world.press("j");
+    world.press("\r");
+    expect(world.last()).toContain("n2\u001b[K\r\n\u001b[K\r\n Reason");
+    world.tell({
+      ...{ kind: "Change", id: "a.2", after: "a.1", clock: told },
+      change: { rows: { set: [rowOf("n0")], gone: ["n1"] } },
+    });
+    expect(world.last()).toContain("n2\u001b[K\r\n\u001b[K\r\n Reason");
+    world.press("\u001b");
+    expect(world.last()).toMatch(/^>n2 /m);
     world.stopping.abort();
     await shown;
   });

@@ -125,7 +125,7 @@ describe("The board in a terminal", () => {
     expect(text).toContain(" spot  All 3 departures are on schedule");
     expect(text).toMatch(/^ n1 +20h00m {2}in 3h00m +Spaced from its neighbours$/m);
     expect(text).toContain(" 11-20 05:55  Planned     gone is drained");
-    expect(text.split("\n").at(-1)).toMatch(/scroll .* s sort .* q quit/);
+    expect(text.split("\n").at(-1)).toMatch(/move .*Enter describe .*\/ filter .*s sort .*q quit/);
   });
 
   it.each<[string, Partial<BoardRow>, RegExp]>([
@@ -179,8 +179,38 @@ describe("The board in a terminal", () => {
     expect(text).not.toContain("AGE");
   });
 
+  it.each([
+    [59, /^ NODE +LEAVES +WHY$/m],
+    [80, /^ NODE +AGE +LEAVES +WHY$/m],
+    [120, /^ NODE +AGE +ZONE +DEADLINE +LEAVES +WHY$/m],
+    [200, /^ NODE +AGE +ZONE +POOL +POLICY +DEADLINE +LEAVES +WHY$/m],
+  ])("shows on %i columns what there is room for", (columns, heads) => {
+    const text = textOf(pictureOf(), { columns });
+    expect(text).toMatch(heads);
+    const head = text.split("\n").find((line) => heads.test(line)) ?? "";
+    const cells = text.split("\n").find((line) => line.startsWith(" n1 ")) ?? "";
+    const at = (name: string) => cells.slice(head.indexOf(name)).split(" ")[0];
+    const found = { ZONE: "a", POOL: "spot", POLICY: "spot", DEADLINE: "in" };
+    for (const [name, value] of Object.entries(found)) {
+      if (head.includes(name)) expect([name, at(name)]).toEqual([name, value]);
+    }
+  });
+
+  it.each([
+    [80, "gke-prod-spo…3f9ac21b-x7km"],
+    [120, "gke-prod-spot-pool-n2d-sta…3f9ac21b-x7km"],
+    [200, "gke-prod-spot-pool-n2d-standard-8-3f9ac21b-x7km"],
+  ])("keeps on %i columns the end of a name, which is what is unique", (columns, expected) => {
+    const names = ["x7km", "b2wd"].map(
+      (end) => `gke-prod-spot-pool-n2d-standard-8-3f9ac21b-${end}`,
+    );
+    const text = textOf(pictureOf({ rows: names.map((name) => row(name)) }), { columns });
+    expect(text).toContain(` ${expected}  `);
+    expect(text).toContain(` ${expected.replace("x7km", "b2wd")}  `);
+  });
+
   it("shows the whole explanation if there is room", () => {
-    expect(textOf(pictureOf(), { columns: 120 })).toContain("n1 leaves at nine.");
+    expect(textOf(pictureOf(), { columns: 120 })).toMatch(/ in 3h00m {4}leaves at nine\.$/m);
   });
 
   it("shows the whole message of a blocking budget if there is room", () => {
@@ -273,5 +303,89 @@ describe("The board in a terminal", () => {
     const small = textOf(picture, { rows: 16 });
     expect(small).toContain("No controller leads");
     expect(small).not.toContain("Next");
+  });
+});
+
+const timeline = [
+  { at: minus(now, minutes(3)), step: "Preparing", result: "Due: n1 starts to leave" },
+  { at: minus(now, minutes(2)), step: "Draining", result: "Prepared: n1 is draining" },
+];
+const departuresOf = (node: string) => [
+  {
+    ...{ name: `${node}-1`, uid: "d1", cause: "Planned", isLive: true, steps: timeline },
+    ...{ actions: [], past: null, record: null },
+  },
+];
+
+describe("A node that is described", () => {
+  const node = { mode: "Node", cursor: 0, departuresOf } as const;
+
+  it.each([80, 120, 200])(
+    "shows its departure, the reason and the steps on %i columns",
+    (columns) => {
+      const rows = [
+        row("n1", {
+          ...{ state: "Leaving", phase: "Draining", reason: "DrainBlocked", departure: "n1-1" },
+          ...{ pods: { ...podsLeft(3, 4), blocked: 2 }, explain: blocked },
+        }),
+      ];
+      const text = textOf(pictureOf({ rows }), { ...node, columns });
+      expect(text).toMatch(/^ n1$/m);
+      expect(text).toMatch(/^ Departure +n1-1$/m);
+      expect(text).toMatch(/^ Phase +Draining$/m);
+      expect(text).toMatch(/^ Deadline +11-20 10:00 UTC, in 4h00m$/m);
+      expect(text).toMatch(/^ Pods +3 of 4 left, 2 blocked$/m);
+      // The whole sentence, on as many lines as it takes.
+      expect(text.replaceAll(/\s+/g, " ")).toContain(`has 2 currently; and 1 more pod`);
+      expect(text).toMatch(/^ Steps of n1-1\n 11-20 05:57 {2}Preparing: Due: n1 starts to leave$/m);
+      expect(text).toMatch(/Esc back .*q quit/);
+      expect(text).not.toContain("NODE ");
+    },
+  );
+
+  it("shows what has departed of its own machine only", () => {
+    const pasts = [
+      { ...past, id: "1", node: "n1", nodeUid: "n1", explain: "n1 was rolled back." },
+      { ...past, id: "2", node: "n1", nodeUid: "other", explain: "an earlier one." },
+    ];
+    const text = textOf(pictureOf({ past: pasts }), node);
+    expect(text).toContain("n1 was rolled back.");
+    expect(text).not.toContain("an earlier one.");
+  });
+
+  it("scrolls to its last line and no further", () => {
+    const steps = Array.from({ length: 60 }, (_, index) => ({ ...timeline[0], step: `S${index}` }));
+    const of = () => [{ ...departuresOf("n1")[0], steps }] as never;
+    const look = { ...small, ...node, departuresOf: of };
+    expect(terminalBoard(pictureOf(), now, look).nodeScroll).toBe(0);
+    const last = terminalBoard(pictureOf(), now, { ...look, nodeScroll: 999 });
+    expect(last.lines.map(plainText).join("\n")).toContain("S59");
+    expect(last.lines.map(plainText).join("\n")).not.toContain("S1:");
+  });
+
+  it("leads back to the list if the node is gone", () => {
+    const text = textOf(pictureOf({ rows: [] }), node);
+    expect(text).toContain("NODE");
+  });
+});
+
+describe("A filter", () => {
+  const rows = [row("web-1", { zone: "eu-a" }), row("web-2", { zone: "eu-b" }), row("db-1")];
+
+  it("shows the rows in which every word occurs, and how many of all", () => {
+    const text = textOf(pictureOf({ rows, past: [] }), { filter: "WEB eu-b", cursor: 0 });
+    expect(text).toContain(">web-2 ");
+    expect(text).not.toContain("web-1");
+    expect(text).toContain(" 1 of 3 match WEB eu-b");
+    expect(text).toMatch(/Esc show all/);
+  });
+
+  it("says that nothing matches", () => {
+    expect(textOf(pictureOf({ rows }), { filter: "x", cursor: 0 })).toContain("0 of 3 match x");
+  });
+
+  it("is shown while it is typed", () => {
+    const text = textOf(pictureOf({ rows }), { mode: "Filter", filter: "we", cursor: 0 });
+    expect(text).toMatch(/^ \/we_ +Enter keep +Esc clear/m);
   });
 });

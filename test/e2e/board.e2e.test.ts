@@ -317,17 +317,22 @@ describe("the board in a terminal", () => {
     };
   }
 
-  test("shows the nodes, sorts them by name at s, and quits at q", async () => {
+  test("shows the nodes, sorts them at s, describes one at Enter, and quits at q", async () => {
     const terminal = openTerminal(world.plane.kubeconfig);
     await terminal.shows("9 nodes of");
     await terminal.shows("q quit");
     expect(terminal.lines()).toHaveLength(24);
-    const order = terminal.lines().flatMap((line) => /^ (spot-\d+) /.exec(line)?.[1] ?? []);
+    const order = terminal.lines().flatMap((line) => /^[ >](spot-\d+) /.exec(line)?.[1] ?? []);
     expect(order).toHaveLength(9);
     terminal.press("s");
     await expect
-      .poll(() => terminal.lines().flatMap((line) => /^ (spot-\d+) /.exec(line)?.[1] ?? []))
+      .poll(() => terminal.lines().flatMap((line) => /^[ >](spot-\d+) /.exec(line)?.[1] ?? []))
       .toEqual(order.toSorted());
+    terminal.press("\r");
+    await terminal.shows("Esc back");
+    await terminal.shows(" Reason ");
+    terminal.press("\u001b");
+    await terminal.shows("Enter describe");
     terminal.press("q");
     expect(await terminal.ended).toBe(0);
   });

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { filteredPast, filteredRows } from "../../src/board/row-filter.ts";
 import type { BoardRow, PastDeparture } from "../../src/board/stream.ts";
 import {
-  filteredPast,
-  filteredRows,
   heldRows,
   laneRows,
   nextRows,

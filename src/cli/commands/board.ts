@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { BoardFeed } from "../../board/board-feed.ts";
+import { nodePage } from "../../board/node-page.ts";
 import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
 import type { BoardRights, FleetFacts } from "../../board/stream.ts";
 import { readClusterPolicy } from "../../config/policy/parse-policy-object.ts";
@@ -14,13 +15,13 @@ import { PermittedApi } from "../../kube/watch/collection.ts";
 import { openBrowser } from "../../runtime/child-process.ts";
 import { loopbackOf } from "../../server/page-server.ts";
 import { ConnectionWatch, RightsWatch, watchPauseMs } from "../board/connection-watch.ts";
+import { showTerminalBoard } from "../board/show-terminal-board.ts";
 import {
   type BoardServerOptions,
   openHistory,
   PrometheusOutcomes,
   startBoard,
 } from "../board/start-board.ts";
-import { showTerminalBoard } from "../board/terminal-board.ts";
 import { ClusterClock, connect } from "../cluster/connect.ts";
 import { OperationWatch } from "../cluster/operation-watch.ts";
 import type { CommandInput, CommandIo, CommandRun } from "../command-line/command.ts";
@@ -174,10 +175,17 @@ function showOnTerminal(options: TerminalOptions): ShownBoard {
     ...{ fleet, state, hasReleaser, clock, ended, run: "terminal" },
     cluster: { now: () => clusterClock.now(), rate: () => clusterClock.rate() },
   });
+  // Its pods are not listed, so it has no drain plans.
+  const facts = { problem: "pods are not listed" };
+  const departuresOf = (node: string) => {
+    const page = nodePage(node, { ...facts, view: fleet.view(), now: clusterClock.now() });
+    return [...(page?.departures ?? []), ...(page?.earlier ?? [])];
+  };
   const screen = openScreen?.();
   const looking = feed.run(signal);
   const showing =
-    screen && showTerminalBoard({ feed, screen, io: { clock: clusterClock, colour } }, signal);
+    screen &&
+    showTerminalBoard({ feed, screen, departuresOf, io: { clock: clusterClock, colour } }, signal);
   const running = Promise.race([looking.then(() => showing), showing]);
   return {
     running: running.then(() => (io.signal.aborted ? 130 : 0)),

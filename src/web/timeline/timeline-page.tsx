@@ -1,10 +1,11 @@
 import type { SupposedPicture } from "../../board/picture.ts";
+import { filteredRows } from "../../board/row-filter.ts";
 import { type BoardRow, hasNoPolicy, type PolicyCard } from "../../board/stream.ts";
 import { type PolicyAct, PolicyActs } from "../act/act-buttons.tsx";
 import type { ListView } from "../list-choice.ts";
 import { FilterField } from "../list-tools.tsx";
 import { useState, type VNode } from "../preact.ts";
-import { filteredRows, laneRows } from "../row-list.tsx";
+import { laneRows } from "../row-list.tsx";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { WhatIfSection } from "../what-if/what-if-section.tsx";
 import { Sentence } from "../words/sentence.tsx";
