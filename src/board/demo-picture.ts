@@ -17,6 +17,8 @@ export interface DemoPicture {
   readonly speed: number;
   readonly moment: Moment;
   readonly paused: boolean;
+  /** Paused by the page of a node, until it is left. */
+  readonly isReading: boolean;
   readonly story: Story;
   /** By name. */
   readonly policies: readonly BoardPolicy[];
@@ -43,8 +45,11 @@ export type Moment =
   | "Quiet"
   | "Skipping";
 
-/** The commands that a person can give the demo. */
-export type DemoKey = "Pause" | "Faster" | "Slower" | "NextEvent" | "Interrupt";
+/**
+ * The commands that a person can give the demo. `Read` and `ReadOn`: the page of a node was opened
+ * or left, which have no key of their own.
+ */
+export type DemoKey = "Pause" | "Faster" | "Slower" | "NextEvent" | "Interrupt" | "Read" | "ReadOn";
 
 const demoKeys: Readonly<Record<string, DemoKey>> = {
   " ": "Pause",
@@ -88,6 +93,8 @@ export type Story =
 
 export interface BoardPolicy {
   readonly name: string;
+  /** Why it cannot be read, naming the field: nothing leaves under it. */
+  readonly problem?: string | undefined;
   readonly windows: WindowState;
   /** The sentence of its forecast. */
   readonly forecast: string;

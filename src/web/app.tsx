@@ -1,5 +1,7 @@
+import type { DemoPicture } from "../board/demo-picture.ts";
 import { type BoardPicture, isKnown } from "../board/stream.ts";
 import { ActDialog, type Intent } from "./act/act-dialog.tsx";
+import { DemoBar, useDemo } from "./demo/demo-bar.tsx";
 import { DemoStage } from "./demo/demo-stage.tsx";
 import { DeparturesPage } from "./departures-page.tsx";
 import { useListChoice } from "./list-choice.ts";
@@ -33,6 +35,7 @@ export function App({ live }: { readonly live: LiveBoard }): VNode {
     picture === undefined
       ? undefined
       : { picture, now, rate: live.rate(), words, language: preferences.language };
+  const demo = useDemo(picture?.fleet.isDemo === true);
   return (
     <>
       <a class="skip" href="#main">
@@ -40,8 +43,13 @@ export function App({ live }: { readonly live: LiveBoard }): VNode {
       </a>
       <Head place={place} preferences={preferences} words={words} view={view} />
       <Notices state={state} words={words} view={view} />
+      {demo === undefined ? null : (
+        <DemoBar language={preferences.language} place={place} picture={demo} />
+      )}
       <main id="main" tabIndex={-1} class={isStale(state) ? "stale" : ""}>
-        {view !== undefined && isToBeSeen(view, place) ? <Page view={view} place={place} /> : null}
+        {view !== undefined && isToBeSeen(view, place) ? (
+          <Page view={view} place={place} demo={demo} />
+        ) : null}
       </main>
     </>
   );
@@ -57,12 +65,21 @@ function isToBeSeen({ picture }: PageView, { page }: PagePlace): boolean {
   return isKnown(picture) || (page === "Outcomes" && picture.past.length > 0);
 }
 
-function Page({ view, place }: { readonly view: PageView; readonly place: PagePlace }): VNode {
+interface PageProps {
+  readonly view: PageView;
+  readonly place: PagePlace;
+  /** Of the demo, and not before its first message. */
+  readonly demo: DemoPicture | undefined;
+}
+
+function Page({ view, place, demo }: PageProps): VNode {
   const [intent, setIntent] = useState<Intent | undefined>(undefined);
   const list = useListChoice();
   return (
     <>
-      {view.picture.fleet.isDemo && place.page === "Departures" ? <DemoStage view={view} /> : null}
+      {demo !== undefined && place.page === "Departures" ? (
+        <DemoStage view={view} picture={demo} />
+      ) : null}
       {place.page === "Departures" ? <DeparturesPage view={view} list={list} /> : null}
       {place.page === "Timeline" ? (
         <TimelinePage view={view} list={list} onAct={(kind, card) => setIntent({ kind, card })} />

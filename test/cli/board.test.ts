@@ -40,7 +40,7 @@ function stateOf(nodes: readonly BoardNode[]): BoardState {
       ...{ at: minus(now, minutes(index)), node: `spot-${index}` },
       ...{ what: "Planned", message: `spot-${index} has left.` },
     })),
-    ...{ moment: "Quiet", paused: false },
+    ...{ moment: "Quiet", paused: false, isReading: false },
     story: { kind: "OneByOne", nodes: 18, nodesLeft: 6, limitAt: plus(now, hours(4)) },
     withLastcall: { lostAtLimit: 0, lostAtOnce: 2, podsKilled: 0, replacements: 15 },
     without: { lostAtLimit: 8, lostAtOnce: 9, podsKilled: 20, replacements: 14 },
@@ -64,6 +64,29 @@ describe("The board", () => {
     const lines = board(fleet, size);
     expect(lines.length).toBeLessThanOrEqual(size.rows);
     for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(size.columns);
+  });
+
+  it.each([80, 120])(
+    "keeps the line of a broken policy on %i columns, and names the field",
+    (columns) => {
+      const problem =
+        'spec.windows[0].timeZone: found "Local", expected an IANA time zone such as Asia/Tokyo';
+      const broken = {
+        ...{ name: "spot", problem, windows: { state: "Shut" as const } },
+        forecast: "Cannot be read: it holds back 18 nodes",
+      } as const;
+      const text = textOf({ ...fleet, policies: [broken] }, { columns, rows: 24 });
+      expect(text).toContain(" policy spot  spec.windows[0].timeZone: found");
+      expect(text.replaceAll(/\s+/g, " ")).toContain("such as Asia/Tokyo");
+      expect(text).toContain("Cannot be read: it holds back 18 nodes");
+    },
+  );
+
+  it.each([
+    [{ paused: true, isReading: false }, /PAUSED$/m],
+    [{ paused: true, isReading: true }, /PAUSED while a node's page is open$/m],
+  ])("says that it is paused, and why: %o", (state, expected) => {
+    expect(textOf({ ...fleet, ...state }, { columns: 100, rows: 24 })).toMatch(expected);
   });
 
   it("shows window, forecast, figures, events and keys on an 80x24 terminal", () => {

@@ -44,6 +44,16 @@ describe("The keys of the demo", () => {
     ["Sort", {}, { sort: "Name" }],
     ["Sort", { sort: "Name" }, { sort: "Leaving" }],
     ["Interrupt", { paused: true }, { paused: false }],
+    ["Read", {}, { paused: true, isReading: true }],
+    ["Read", { skipPast: 3 }, { paused: true, skipPast: undefined }],
+    ["ReadOn", { paused: true, isReading: true }, { paused: false, isReading: false }],
+    // A person's own pause stays when a page is opened and left.
+    ["Read", { paused: true }, { paused: true, isReading: false }],
+    ["ReadOn", { paused: true }, { paused: true }],
+    ["ReadOn", {}, { paused: false }],
+    // Who resumes on the page of a node sees what becomes of it.
+    ["Pause", { paused: true, isReading: true }, { paused: false, isReading: false }],
+    ["NextEvent", { paused: true, isReading: true }, { paused: false, isReading: false }],
   ])("%s turns %j into %j", (key, before, after) => {
     expect(pressed({ ...firstControls, ...before }, key, 5)).toMatchObject(after);
   });

@@ -62,6 +62,16 @@ it("The stage sends both fleets to a new page at once, and to open pages at each
   });
 });
 
+it("No node leaves while the page of one is open, and the pause ends with the page", async () => {
+  await withStage(6, async (stage) => {
+    const { pictures } = listen(stage);
+    await press(stage, { key: "Read" });
+    expect(pictures.at(-1)).toMatchObject({ paused: true, isReading: true, speed: 0 });
+    await press(stage, { key: "ReadOn" });
+    expect(pictures.at(-1)).toMatchObject({ paused: false, isReading: false, speed: 60 });
+  });
+});
+
 it("The page's Interrupt key hits both fleets, at the pace of a first notice", async () => {
   await withStage(6, async (stage, { clock }) => {
     // The demo's own notice is over.

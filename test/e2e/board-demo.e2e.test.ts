@@ -106,6 +106,31 @@ describe("the board of the demo", () => {
     await page.getByRole("button", { name: "Slower" }).click();
   });
 
+  test("keeps its clock at hand on every page, and pauses while one reads about a node", async () => {
+    const said = page.locator(".stage-speed");
+    const link = (name: string) => page.getByRole("navigation").getByRole("link", { name });
+    for (const name of ["Timeline", "Outcomes", "Departures"]) {
+      await link(name).click();
+      // The link has the focus.
+      await page.keyboard.press("Space");
+      await expect.poll(() => said.textContent()).toBe("Paused");
+      await page.keyboard.press("p");
+      await expect.poll(() => said.textContent()).toMatch(/×/);
+      await page.getByRole("button", { name: "Next event" }).waitFor();
+    }
+    const pause = page.getByRole("button", { name: /Pause|Resume/ });
+    await pause.focus();
+    await page.evaluate(() => {
+      location.hash = "#/timeline";
+    });
+    await page.locator(".drawing").waitFor();
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toContain("Pause");
+    await page.goto(pageAt(`node/${encodeURIComponent(await someNode())}`));
+    await expect.poll(() => said.textContent()).toBe("Paused while you read about a node");
+    await page.goto(pageAt(""));
+    await expect.poll(() => said.textContent()).toMatch(/×/);
+  });
+
   test.runIf(takesPictures)("takes the picture of the README", async () => {
     const times = 3;
     const press = async (key: string): Promise<void> => {

@@ -7,6 +7,8 @@ export type Key = DemoKey | "Sort" | "Quit";
 /** How the board is viewed; none of it changes what happens. */
 export interface Controls {
   readonly paused: boolean;
+  /** Whether it is paused only while somebody reads the page of a node. */
+  readonly isReading: boolean;
   /** Multiplies `--speed`. */
   readonly times: number;
   readonly sort: "Leaving" | "Name";
@@ -14,7 +16,10 @@ export interface Controls {
   readonly skipPast?: number | undefined;
 }
 
-export const firstControls: Controls = Object.freeze({ paused: false, times: 1, sort: "Leaving" });
+export const firstControls: Controls = Object.freeze({
+  ...{ paused: false, isReading: false },
+  ...{ times: 1, sort: "Leaving" as const },
+});
 
 /** Used on a terminal only. */
 const terminalKeys: Readonly<Record<string, Key>> = {
@@ -51,21 +56,30 @@ const [slowest, fastest] = [1 / 64, 64];
 export function pressed(controls: Controls, key: Key, events: number): Controls {
   switch (key) {
     case "Pause":
-      return { ...controls, paused: !controls.paused, skipPast: undefined };
+      return { ...running(controls), paused: !controls.paused };
     case "Faster":
       return { ...controls, times: Math.min(fastest, controls.times * 2) };
     case "Slower":
       return { ...controls, times: Math.max(slowest, controls.times / 2) };
     case "NextEvent":
-      return { ...controls, paused: false, skipPast: events };
+      return { ...running(controls), skipPast: events };
     case "Sort":
       return { ...controls, sort: controls.sort === "Leaving" ? "Name" : "Leaving" };
     // A user who interrupts a node wants to watch it.
     case "Interrupt":
-      return { ...controls, paused: false, skipPast: undefined };
+      return running(controls);
+    // At 60 times the speed, a node would leave while one reads about it.
+    case "Read":
+      return controls.paused ? controls : { ...running(controls), paused: true, isReading: true };
+    case "ReadOn":
+      return controls.isReading ? running(controls) : controls;
     case "Quit":
       return controls;
   }
+}
+
+function running(controls: Controls): Controls {
+  return { ...controls, paused: false, isReading: false, skipPast: undefined };
 }
 
 /** The state of the two fleets that decides the speed of the clock. */

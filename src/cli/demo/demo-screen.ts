@@ -60,7 +60,7 @@ export function board(state: BoardState, size: BoardSize): readonly StyledLine[]
     ...headLines(state, size),
     ...totalLines(state, size),
     ...(hasHelp ? [figureHelp] : []),
-    ...(isWhole ? policyLines(state) : []),
+    ...(isWhole ? policyLines(state, size.columns) : []),
   ];
   const foot = isWhole && state.hasKeys === true ? keyLines(size) : [];
   const middle = middleLines(state, {
@@ -112,7 +112,8 @@ function copiedLines(
   return pieces;
 }
 
-function speedCells({ speed, moment, paused }: BoardState): StyledLine {
+function speedCells({ speed, moment, paused, isReading }: BoardState): StyledLine {
+  if (isReading) return [cell("PAUSED while a node's page is open", "warn")];
   if (paused) return [cell("PAUSED", "warn")];
   const rounded = speed < 10 ? Math.round(speed * 10) / 10 : Math.round(speed);
   const why = momentText(moment);
@@ -120,12 +121,29 @@ function speedCells({ speed, moment, paused }: BoardState): StyledLine {
   return [cell(text, why === "" ? "plain" : "accent")];
 }
 
-/** Each policy's windows and forecast. */
-function policyLines({ policies, now }: BoardState): readonly StyledLine[] {
-  return policies.flatMap(({ name, windows, forecast }) => [
-    [cell(` policy ${name}  `, "strong"), cell(windowText(windows, now), windowTone(windows))],
+/** Each policy's windows and forecast, or in as many lines why it cannot be read. */
+function policyLines({ policies, now }: BoardState, columns: number): readonly StyledLine[] {
+  return policies.flatMap(({ name, windows, forecast, problem }) => {
+    const head = cell(` policy ${name}  `, "strong");
+    if (problem !== undefined) return brokenLines({ name, problem, forecast }, columns);
+    return [
+      [head, cell(windowText(windows, now), windowTone(windows))],
+      [cell(`${indentOf(name)}${forecast}`, "dim")],
+    ];
+  });
+}
+
+function brokenLines(
+  policy: { readonly name: string; readonly problem: string; readonly forecast: string },
+  columns: number,
+): readonly StyledLine[] {
+  const { name, problem, forecast } = policy;
+  const [first = "", ...rest] = wrapped(problem, columns - indentOf(name).length - 1);
+  return [
+    [cell(` policy ${name}  `, "strong"), cell(first, "bad")],
+    ...rest.map((line) => [cell(`${indentOf(name)}${line}`, "bad")]),
     [cell(`${indentOf(name)}${forecast}`, "dim")],
-  ]);
+  ];
 }
 
 /** The width of the text beside a policy's name. */

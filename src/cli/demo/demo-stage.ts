@@ -21,7 +21,10 @@ const pausePerWork = 4;
 /** The largest number of nodes that a page shows. */
 const mostNodes = 120;
 
-const keys: readonly DemoKey[] = ["Pause", "Faster", "Slower", "NextEvent", "Interrupt"];
+const keys: readonly DemoKey[] = [
+  ...(["Pause", "Faster", "Slower", "NextEvent", "Interrupt"] as const),
+  ...(["Read", "ReadOn"] as const),
+];
 
 /** Shows the two fleets in browsers, and handles the demo's keys that they may press. */
 export class DemoStage {
@@ -123,8 +126,8 @@ export class Director {
   }
 
   picture(): DemoPicture {
-    const { paused } = this.#controls;
-    return { ...this.#options.demo.picture(), ...this.#now(), paused };
+    const { paused, isReading } = this.#controls;
+    return { ...this.#options.demo.picture(), ...this.#now(), paused, isReading };
   }
 
   /** Called at every step of the model, so it reads the fleets only once. */

@@ -2,6 +2,7 @@ import type {
   BoardNews,
   BoardNode,
   BoardNotice,
+  BoardPolicy,
   BoardTwin,
   DemoPicture,
   NodeActivity,
@@ -30,13 +31,21 @@ export function fleetPicture(
   now: Instant,
 ): Pick<DemoPicture, "nodes" | "policies"> {
   const plan = planFleet({ ...view, at: now });
-  const policies = plan.policies.map((one) => ({
+  const planned: readonly BoardPolicy[] = plan.policies.map((one) => ({
     name: one.policy.name,
     windows: windowState(one.policy.windows, now),
     forecast: explainForecast(one),
     audit: view.audits.get(one.policy.name),
   }));
+  const broken = plan.bad.map(({ policy: { name, problem }, nodes }) => ({
+    ...{ name, problem, forecast: heldText(nodes), windows: { state: "Shut" as const } },
+  }));
+  const policies = [...planned, ...broken].toSorted((a, b) => (a.name < b.name ? -1 : 1));
   return { policies, nodes: boardNodes({ machines, twins }, view, plan) };
+}
+
+function heldText(nodes: number): string {
+  return `Cannot be read: it holds back ${nodes === 1 ? "1 node" : `${nodes} nodes`}`;
 }
 
 interface Machines {

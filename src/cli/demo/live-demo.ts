@@ -38,7 +38,7 @@ export interface LiveDemo {
    */
   run(onNews: (news: BoardNews) => void): Promise<void>;
   /** The current picture, without the clock's speed and state. */
-  picture(): Omit<DemoPicture, "speed" | "moment" | "paused">;
+  picture(): Omit<DemoPicture, "speed" | "moment" | "paused" | "isReading">;
   /** The controller's view, for browsers. */
   readonly fleet: Fleet;
   /** The state that decides the speed of the clock. Cheap enough to be called at every step. */

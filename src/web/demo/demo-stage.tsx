@@ -1,79 +1,9 @@
-import {
-  type BoardNode,
-  type BoardNotice,
-  type BoardPod,
-  type DemoKey,
-  type DemoPicture,
-  demoKeyOf,
-} from "../../board/demo-picture.ts";
+import type { BoardNode, BoardNotice, BoardPod, DemoPicture } from "../../board/demo-picture.ts";
 import type { FleetFigures } from "../../board/stream.ts";
-import { after, postJson } from "../browser.ts";
-import { useEffect, useState, type VNode } from "../preact.ts";
+import type { VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
 import { countdown, spanText } from "../words/words.ts";
 import { type DemoWords, demoWords } from "./demo-words.ts";
-
-const againMs = 1000;
-
-/**
- * The two fleets as the demo sends them while the page is visible; undefined until the first
- * message. A browser has six connections to a server for all of its tabs: a hidden page keeps none.
- */
-function useDemo(): DemoPicture | undefined {
-  const [picture, setPicture] = useState<DemoPicture | undefined>(undefined);
-  useEffect(() => {
-    let source: EventSource | undefined;
-    let stopWaiting = (): void => {};
-    const close = (): void => {
-      stopWaiting();
-      source?.close();
-      source = undefined;
-    };
-    const open = (): void => {
-      close();
-      if (document.hidden) return;
-      source = new EventSource("api/demo");
-      source.onmessage = ({ data }) => setPicture(JSON.parse(String(data)) as DemoPicture);
-      source.onerror = () => {
-        close();
-        stopWaiting = after(againMs, open);
-      };
-    };
-    open();
-    document.addEventListener("visibilitychange", open);
-    return () => {
-      document.removeEventListener("visibilitychange", open);
-      close();
-    };
-  }, []);
-  return picture;
-}
-
-/** The next update shows the effect; if the demo has ended, the board says so. */
-function pressKey(key: DemoKey): void {
-  postJson("api/demo/key", { key }).catch(() => undefined);
-}
-
-const takers = "input, textarea, select, dialog, svg";
-
-/**
- * The demo's keys, unless another element has the keyboard focus: a text field, a dialog, or a
- * button that the space bar presses.
- */
-function useDemoKeys(): void {
-  useEffect(() => {
-    const press = (event: KeyboardEvent): void => {
-      const key = demoKeyOf(event.key);
-      if (key === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
-      const taken = event.key === " " ? `${takers}, button, a, summary` : takers;
-      if (document.activeElement?.closest(taken)) return;
-      event.preventDefault();
-      pressKey(key);
-    };
-    addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
-  }, []);
-}
 
 interface MachineBar {
   readonly name: string;
@@ -148,47 +78,14 @@ interface Shown {
 }
 
 /** The point of the demo: the same course of a fleet without Lastcall and with it. */
-export function DemoStage({ view }: { readonly view: PageView }): VNode {
-  const picture = useDemo();
+export function DemoStage({ view, picture }: Pick<Shown, "view" | "picture">): VNode {
   const words = demoWords[view.language];
-  useDemoKeys();
   return (
     <section class="stage" aria-labelledby="stage">
       <h2 id="stage">{words.title}</h2>
-      {picture === undefined ? null : (
-        <>
-          <p class="story">{words.story(picture.story, picture.now)}</p>
-          <Controls view={view} words={words} picture={picture} />
-          <Fleets view={view} words={words} picture={picture} />
-        </>
-      )}
+      <p class="story">{words.story(picture.story, picture.now)}</p>
+      <Fleets view={view} words={words} picture={picture} />
     </section>
-  );
-}
-
-function Controls({ words, picture: { paused, speed, moment } }: Shown): VNode {
-  const rounded = speed < 10 ? Math.round(speed * 10) / 10 : Math.round(speed);
-  const why = words.moments[moment];
-  const text = paused ? words.paused : `${rounded}×${why === "" ? "" : ` · ${why}`}`;
-  return (
-    <div class="stage-keys" role="group" aria-label={words.keys}>
-      <button type="button" onClick={() => pressKey("Pause")}>
-        {paused ? words.resume : words.pause} <kbd>space</kbd>
-      </button>
-      <button type="button" onClick={() => pressKey("Slower")}>
-        {words.slower} <kbd>−</kbd>
-      </button>
-      <button type="button" onClick={() => pressKey("Faster")}>
-        {words.faster} <kbd>+</kbd>
-      </button>
-      <button type="button" onClick={() => pressKey("NextEvent")}>
-        {words.nextEvent} <kbd>n</kbd>
-      </button>
-      <button type="button" onClick={() => pressKey("Interrupt")}>
-        {words.interrupt} <kbd>i</kbd>
-      </button>
-      <span class="stage-speed">{text}</span>
-    </div>
   );
 }
 

@@ -36,6 +36,7 @@ export interface DemoWords {
   readonly interrupt: string;
   readonly keys: string;
   readonly paused: string;
+  readonly pausedToRead: string;
   readonly moments: Readonly<Record<Moment, string>>;
   /** What a chart of machines shows. */
   readonly machinesText: (atWork: number, lost: number, leaving: number) => string;
@@ -76,6 +77,7 @@ const english: DemoWords = {
   interrupt: "Interrupt a node",
   keys: "Clock of the demo",
   paused: "Paused",
+  pausedToRead: "Paused while you read about a node",
   moments: {
     Opening: "",
     Notice: "notice running",
@@ -124,6 +126,7 @@ const japanese: DemoWords = {
   interrupt: "ノードを中断",
   keys: "デモの時計",
   paused: "一時停止中",
+  pausedToRead: "ノードのページを開いている間、一時停止中",
   moments: {
     Opening: "",
     Notice: "通知中",
