@@ -33,8 +33,10 @@ export function isSameJson(one: unknown, other: unknown): boolean {
     return one.every((part, place) => isSameJson(part, other[place]));
   }
   if (!isFields(one) || !isFields(other)) return false;
-  const names = [...Object.keys(one), ...Object.keys(other)];
-  return names.every((name) => isSameJson(one[name], other[name]));
+  // For large objects this is several times faster than comparing two lists of names.
+  for (const name in one) if (!isSameJson(one[name], other[name])) return false;
+  for (const name in other) if (one[name] === undefined && other[name] !== undefined) return false;
+  return true;
 }
 
 /** The value as an object; an empty object if it is none. */

@@ -222,6 +222,7 @@ export function isTimeZone(name: string): boolean {
 
 /** The wall time of a zone at an instant. */
 export function wallOfInstant(at: Instant, timeZone: string): WallTime {
+  if (timeZone === "UTC") return wallTime(at);
   const shown = Temporal.Instant.fromEpochMilliseconds(at)
     .toZonedDateTimeISO(timeZone)
     .toPlainDateTime();
@@ -235,6 +236,7 @@ export function wallOfInstant(at: Instant, timeZone: string): WallTime {
  * the first is meant. The result never decreases as `wall` increases.
  */
 export function instantOfWall(wall: WallTime, timeZone: string): Instant {
+  if (timeZone === "UTC") return instant(wall);
   const asked = Temporal.Instant.fromEpochMilliseconds(wall)
     .toZonedDateTimeISO("UTC")
     .toPlainDateTime();

@@ -9,7 +9,7 @@ import type {
   KubeWatchRequest,
   Urgency,
 } from "../../contracts/kube-api.ts";
-import { fieldsOf, textOf, valueAt } from "../../core/json/json-field.ts";
+import { fieldsOf, isSameJson, textOf, valueAt } from "../../core/json/json-field.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { apiError, reviewsPath } from "../object/api-call.ts";
@@ -134,7 +134,7 @@ export class ObjectStore<T> {
     }
     const before = this.items.get(key);
     if (version !== undefined) this.#versions.set(key, version);
-    if (this.items.has(key) && isSame(before, item)) return key;
+    if (this.items.has(key) && isSameJson(before, item)) return key;
     this.items.set(key, item);
     this.#options.onChange({ kind: "Set", key, item, before });
     return key;
@@ -175,11 +175,6 @@ function nameOf(object: KubeObject): string {
   const meta = fieldsOf(object.metadata);
   const [namespace, name = ""] = [textOf(meta.namespace), textOf(meta.name)];
   return namespace ? `${namespace}/${name}` : name;
-}
-
-/** Compares translations, which are plain data with a fixed order of fields. */
-function isSame(before: unknown, item: unknown): boolean {
-  return JSON.stringify(before) === JSON.stringify(item);
 }
 
 /**
