@@ -66,7 +66,7 @@ export class Wakeup {
     const ended = new AbortController();
     const end = () => ended.abort(awake);
     this.#end = end;
-    signal.addEventListener("abort", end, { once: true, signal: ended.signal });
+    signal.addEventListener("abort", end, { once: true });
     try {
       if (time === undefined) await aborted(ended.signal);
       else if ("until" in time) await this.#clock.sleepUntil(time.until, ended.signal);
@@ -75,7 +75,7 @@ export class Wakeup {
       if (!ended.signal.aborted) throw error;
     } finally {
       this.#end = undefined;
-      end();
+      signal.removeEventListener("abort", end);
     }
   }
 }

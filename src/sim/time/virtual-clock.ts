@@ -2,6 +2,9 @@ import type { Clock } from "../../contracts/clock.ts";
 import { between, type Instant, type Millis, millis, minus, plus } from "../../core/time/time.ts";
 import { assert } from "../../errors.ts";
 
+/** A constant abort reason: the default one captures a stack trace each time. */
+const replaced = "replaced";
+
 /** Calls functions later, all with one sleep on a clock; drops the remaining ones when stopped. */
 export class Timers {
   readonly #clock: Clock;
@@ -26,11 +29,11 @@ export class Timers {
 
   stop(): void {
     this.#stopped = true;
-    this.#sleeper?.abort();
+    this.#sleeper?.abort(replaced);
   }
 
   #sleepUntil(at: Instant): void {
-    this.#sleeper?.abort();
+    this.#sleeper?.abort(replaced);
     const sleeper = new AbortController();
     this.#sleeper = sleeper;
     this.#wakesAt = at;

@@ -42,7 +42,7 @@ function start(context: ApiContext, watch: OpenWatch): void {
   const collection = context.store.collection(type.storage);
   closers.push(collection.subscribe((change) => forward(change, { type, filter, queue })));
   const ended = new AbortController();
-  closers.push(() => ended.abort());
+  closers.push(() => ended.abort("closed"));
   const onAbort = (): void => queue.close();
   if (signal.aborted) queue.close();
   signal.addEventListener("abort", onAbort, { once: true });
