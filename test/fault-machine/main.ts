@@ -40,7 +40,7 @@ function worldNamed(text: string): World {
 
 async function replay(world: World): Promise<number> {
   const lines: string[] = [];
-  const run = await runWorld(world, { onLine: (line) => lines.push(line) });
+  const run = await runWorld(world, { withDigest: true, onLine: (line) => lines.push(line) });
   for (const line of [...describeWorld(world), ""]) console.log(line);
   for (const line of values.trace ? lines : storyOf(lines)) console.log(line);
   console.log(`\n${run.events} events, ${run.departures} departures, digest ${run.digest}`);

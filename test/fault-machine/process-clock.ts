@@ -7,7 +7,7 @@ import { type Instant, instant, type Millis, millis } from "../../src/core/time/
  */
 export class ProcessClock implements Clock {
   readonly #base: Clock;
-  readonly #sleepers = new Set<AbortController>();
+  readonly #sleepers = new Set<() => void>();
   #offsetMs = 0;
   #paused: PromiseWithResolvers<void> | undefined;
   #death: Error | undefined;
@@ -44,7 +44,7 @@ export class ProcessClock implements Clock {
   /** The wall clock is set: sleeps until an instant are counted again. */
   step(byMs: number): void {
     this.#offsetMs += byMs;
-    for (const sleeper of [...this.#sleepers]) sleeper.abort(stepped);
+    for (const wake of [...this.#sleepers]) wake();
   }
 
   pause(): void {
@@ -69,21 +69,16 @@ export class ProcessClock implements Clock {
 
   /** Sleeps, but no longer than until the wall clock is set. */
   async #untilStep(span: Millis, signal: AbortSignal | undefined): Promise<void> {
-    signal?.throwIfAborted();
-    const sleeper = new AbortController();
-    const onAbort = (): void => sleeper.abort(stepped);
-    signal?.addEventListener("abort", onAbort, { once: true });
-    this.#sleepers.add(sleeper);
+    let onStep = (): void => {};
+    const stepped = new Promise<void>((resolve) => {
+      onStep = resolve;
+    });
+    this.#sleepers.add(onStep);
     try {
-      await this.sleep(span, sleeper.signal);
-    } catch (error) {
-      if (error !== stepped) throw error;
+      await Promise.race([this.sleep(span, signal), stepped]);
       signal?.throwIfAborted();
     } finally {
-      this.#sleepers.delete(sleeper);
-      signal?.removeEventListener("abort", onAbort);
+      this.#sleepers.delete(onStep);
     }
   }
 }
-
-const stepped = "stepped";

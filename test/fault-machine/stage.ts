@@ -2,13 +2,13 @@ import { crdOf } from "../../src/config/schema/crd.ts";
 import { resourceDefinitions } from "../../src/config/schema/resource-definition.ts";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
 import { type Instant, instant, minutes, seconds } from "../../src/core/time/time.ts";
-import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import type { ModelObject } from "../../src/sim/api/store/object-store.ts";
 import { neverPreempted } from "../../src/sim/cloud/model-machine.ts";
 import { type ModelCluster, startModelCluster } from "../../src/sim/model-cluster.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import { MachineAgents } from "./machine-agents.ts";
 import { Replica } from "./replica.ts";
+import { settled } from "./settled.ts";
 import type {
   ApiCall,
   ApiEffect,
@@ -48,7 +48,7 @@ const watchedStorages = [
 /** A world that runs: cluster, cloud, controllers and agents, and what faults may do to them. */
 export class Stage implements Surroundings {
   readonly world: World;
-  readonly clock = new VirtualClock({ startAt, settle: eventLoopTurn });
+  readonly clock = new VirtualClock({ startAt, settle: settled });
   readonly cluster: ModelCluster;
   readonly agents: MachineAgents;
   readonly replicas: readonly Replica[];
