@@ -9,9 +9,13 @@ import {
   releasedRightMachine,
   releasedWhenEmpty,
 } from "./checkers/act-checkers.ts";
+import { graceIsKept, othersCordonStays, undisturbedStays } from "./checkers/pod-checkers.ts";
 import {
+  fleetIsNotEmptied,
   startIsAllowed,
   startIsInBudget,
+  startIsInTime,
+  startLeavesRivalsAlone,
   startsKeepPace,
   startWaitsForFleet,
 } from "./checkers/start-checkers.ts";
@@ -29,6 +33,12 @@ export const checkers: readonly Checker[] = [
   startIsInBudget,
   startsKeepPace,
   startWaitsForFleet,
+  startLeavesRivalsAlone,
+  startIsInTime,
+  fleetIsNotEmptied,
+  graceIsKept,
+  undisturbedStays,
+  othersCordonStays,
   evictedFromCordoned,
   releasedWhenEmpty,
   releasedRightMachine,

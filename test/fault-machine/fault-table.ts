@@ -1,9 +1,11 @@
 import type { FaultKind } from "./fault.ts";
 import { apiFaults } from "./faults/api-faults.ts";
 import { cloudFaults } from "./faults/cloud-faults.ts";
+import { listFaults } from "./faults/list-faults.ts";
 import { nodeFaults } from "./faults/node-faults.ts";
 import { peopleFaults } from "./faults/people-faults.ts";
 import { processFaults } from "./faults/process-faults.ts";
+import { rivalFaults } from "./faults/rival-faults.ts";
 
 /** Every kind of fault there is. A new one is a new row, and is drawn from then on. */
 export const faultTable: Readonly<Record<string, FaultKind>> = {
@@ -12,4 +14,6 @@ export const faultTable: Readonly<Record<string, FaultKind>> = {
   ...nodeFaults,
   ...cloudFaults,
   ...peopleFaults,
+  ...listFaults,
+  ...rivalFaults,
 };

@@ -29,6 +29,9 @@ export class MachineAgents {
     { readonly stop: AbortController; readonly clock: ProcessClock }
   >();
 
+  #killedFor = 0;
+  #offsetMs = 0;
+
   constructor(stage: Surroundings) {
     this.#stage = stage;
     stage.cluster.cloud.subscribe(({ kind, machine }) => {
@@ -44,6 +47,30 @@ export class MachineAgents {
     this.#notices.set(machine.id, { noticedAt, deadlineAt: noticedAt + leadMs });
     this.#stage.tell({ kind: "Notice", node: name, what: `ends in ${leadMs / 1000} s` });
     if (!this.#running.has(machine.id)) this.#start(name, machine.id);
+  }
+
+  /** No agent runs until the returned function is called. */
+  killWhile(): () => void {
+    this.#killedFor += 1;
+    for (const its of this.#running.values()) {
+      its.clock.die();
+      its.stop.abort(new Error("killed"));
+    }
+    const killed = new Set(this.#running.keys());
+    this.#running.clear();
+    return () => {
+      this.#killedFor -= 1;
+      if (this.#killedFor > 0) return;
+      for (const { id, name } of this.#stage.cluster.cloud.machines()) {
+        if (killed.has(id) || this.#notices.has(id)) this.#start(name, id);
+      }
+    };
+  }
+
+  /** The wall clocks of all machines are set; later agents have them, too. */
+  stepClocks(byMs: number): void {
+    this.#offsetMs += byMs;
+    for (const { clock } of this.#running.values()) clock.step(byMs);
   }
 
   withdraw(name: string): void {
@@ -73,9 +100,9 @@ export class MachineAgents {
     const stage = this.#stage;
     const machine = stage.cluster.cloud.machine(name);
     const node = stage.get("nodes", name);
-    if (machine === undefined || node === undefined) return;
+    if (machine === undefined || node === undefined || this.#killedFor > 0) return;
     const process = `agent/${name}`;
-    const clock = new ProcessClock(stage.clock, 0);
+    const clock = new ProcessClock(stage.clock, this.#offsetMs);
     const stop = new AbortController();
     this.#running.set(machineId, { stop, clock });
     const quiet = { onWrite: () => {}, onBusyLoop: () => stop.abort(new Error("busy loop")) };

@@ -79,7 +79,8 @@ export class ProcessApi implements KubeApi {
       stage.tell({ kind: "Request", ...told, status, answer: "Injected" });
       return { status, body: statusBody(status, message), serverAt: stage.serverTime() };
     }
-    const answer = { ...stage.cluster.api.handle(request), serverAt: stage.serverTime() };
+    const own = { ...stage.cluster.api.handle(request), serverAt: stage.serverTime() };
+    const answer = effect?.kind === "Alters" ? effect.alter(own) : own;
     const isLost = effect?.kind === "LostAfter";
     const { status } = answer;
     stage.tell({ kind: "Request", ...told, status, answer: isLost ? "Lost" : "Arrived" });
@@ -101,6 +102,10 @@ export class ProcessApi implements KubeApi {
     if (opening?.kind === "Broken") {
       await clock.sleep(seconds(1), request.signal);
       throw connectionLost("WATCH", path);
+    }
+    if (opening?.kind === "Held") {
+      await untilAborted(opening.until, request.signal);
+      return;
     }
     if (opening?.kind === "Expired") {
       yield { type: "ERROR", object: statusBody(410, "too old resource version") as KubeObject };

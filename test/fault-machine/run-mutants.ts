@@ -1,77 +1,110 @@
-/** Applies each mutant to a copy, and searches for a seed that breaks a rule only with it. */
-import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+/** Searches, for each mutant, for a world that breaks a rule only with it. */
+import { spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
+import "../support/temporal-setup.ts";
+import { checkers } from "./checker-list.ts";
+import { brokenIn, type Hunted, huntedWorlds } from "./hunted-world.ts";
 import { type Mutant, mutants } from "./mutants.ts";
-import { readResults } from "./soak.ts";
 
-const root = join(import.meta.dirname, "../..");
-const work = join(root, "out/mutants");
 const { values } = parseArgs({
-  options: { seeds: { type: "string", default: "20" }, only: { type: "string", default: "" } },
+  options: {
+    seeds: { type: "string", default: "20" },
+    jobs: { type: "string", default: "1" },
+    only: { type: "string", default: "" },
+    write: { type: "boolean", default: false },
+  },
 });
 const seeds = Number(values.seeds);
 
-/** Whose rules each seed breaks; a seed at a time, so that a mutant is left once it is caught. */
-function brokenBy(
-  folder: string,
-  seed: number,
-  kinds: readonly string[] | undefined,
-): ReadonlySet<string> {
-  const out = join(folder, `soak-${kinds?.join("-") ?? "all"}.jsonl`);
-  const args = [join(folder, "test/fault-machine/main.ts"), "soak"];
-  const options = ["--from", String(seed), "--seeds", "1", "--out", out];
-  if (kinds !== undefined) options.push("--kinds", kinds.join());
-  spawnSync(process.execPath, [...args, ...options], { stdio: ["ignore", "ignore", "inherit"] });
-  const found = readResults(out).find((one) => one.seed === seed);
-  return new Set(found?.violations.map(({ checker }) => checker));
+interface Caught {
+  readonly at: string;
+  readonly by: readonly string[];
 }
 
-function copyTo(folder: string): void {
-  mkdirSync(folder, { recursive: true });
-  for (const part of [
-    "src",
-    "test/fault-machine",
-    "test/regression",
-    "test/support",
-    "package.json",
-  ]) {
-    cpSync(join(root, part), join(folder, part), { recursive: true });
+const cleanVerdicts = new Map<string, Promise<readonly string[]>>();
+
+/** The rules that a world breaks without any mutant. */
+function brokenAnyway(at: string, kinds: readonly string[]): Promise<readonly string[]> {
+  const key = at.startsWith("seed") ? `${at} ${kinds.join()}` : at;
+  const known = cleanVerdicts.get(key);
+  if (known !== undefined) return known;
+  const found = [...huntedWorlds(seeds, kinds)].find((one) => one.at === at);
+  const verdict = found === undefined ? Promise.resolve([]) : inTurn(() => brokenIn(found.world));
+  cleanVerdicts.set(key, verdict);
+  return verdict;
+}
+
+let last: Promise<unknown> = Promise.resolve();
+
+/** Two runs in one process would disturb each other's time. */
+function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  const done = last.then(work);
+  last = done.catch(() => {});
+  return done;
+}
+
+async function hunt({ name, kinds }: Mutant): Promise<Caught | undefined> {
+  const script = join(import.meta.dirname, "hunt.ts");
+  const child = spawn(process.execPath, [script, name, String(seeds)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  try {
+    for await (const line of createInterface({ input: child.stdout })) {
+      const { at, broken } = JSON.parse(line) as Hunted;
+      if (broken.length === 0) continue;
+      const anyway = await brokenAnyway(at, kinds);
+      const by = broken.filter((checker) => !anyway.includes(checker));
+      if (by.length > 0) return { at, by };
+    }
+    return undefined;
+  } finally {
+    child.kill();
   }
-  symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
 }
 
-function applyTo(folder: string, { file, from, to }: Mutant): void {
-  const path = join(folder, file);
-  const text = readFileSync(path, "utf8");
-  if (text.split(from).length !== 2) throw new Error(`${file} does not contain "${from}" once`);
-  writeFileSync(
-    path,
-    text.replace(from, () => to),
-  );
+function rowOf({ name, kinds }: Mutant, caught: Caught | undefined): string {
+  const by = caught?.by.map((checker) => `\`${checker}\``).join(", ") ?? "nothing";
+  return `| ${name} | ${kinds.join(", ")} | ${by} | ${caught?.at ?? `not in ${seeds} seeds`} |`;
 }
 
-rmSync(work, { recursive: true, force: true });
-const clean = join(work, "clean");
-copyTo(clean);
-let caughtCount = 0;
 const chosen = mutants.filter(({ name }) => name.includes(values.only));
-for (const [index, mutant] of chosen.entries()) {
-  const folder = join(work, String(index));
-  copyTo(folder);
-  applyTo(folder, mutant);
-  let caught = `not caught by ${seeds} seeds`;
-  for (let seed = 1; seed <= seeds; seed += 1) {
-    const mutated = [...brokenBy(folder, seed, mutant.kinds)];
-    if (mutated.length === 0) continue;
-    const known = brokenBy(clean, seed, mutant.kinds);
-    const broken = mutated.filter((checker) => !known.has(checker));
-    if (broken.length === 0) continue;
-    caught = `${broken.join(", ")} | seed ${seed}`;
-    caughtCount += 1;
-    break;
-  }
-  console.log(`| ${mutant.name} | ${caught} |`);
+const found = new Map<Mutant, Caught | undefined>();
+const todo = chosen.values();
+await Promise.all(
+  Array.from({ length: Number(values.jobs) }, async () => {
+    for (const mutant of todo) {
+      const caught = await hunt(mutant);
+      found.set(mutant, caught);
+      console.log(rowOf(mutant, caught));
+    }
+  }),
+);
+const caught = [...found.values()].filter((one) => one !== undefined);
+const shown = new Set(caught.flatMap(({ by }) => by));
+const idle = checkers.filter(({ name }) => !shown.has(name)).map(({ name }) => `\`${name}\``);
+const summary = `${caught.length} of ${chosen.length} bugs are caught.`;
+const missed = idle.length === 0 ? "" : ` No bug of the table shows ${idle.join(", ")}.`;
+console.log(summary + missed);
+if (values.write) {
+  writeTable([
+    "| bug | faults in its worlds | caught by | in |",
+    "|---|---|---|---|",
+    ...chosen.map((mutant) => rowOf(mutant, found.get(mutant))),
+    "",
+    summary + missed,
+  ]);
 }
-console.log(`${caughtCount} of ${chosen.length} caught`);
+process.exit(caught.length === chosen.length ? 0 : 3);
+
+/** Between the two marks of docs/testing.md. */
+function writeTable(lines: readonly string[]): void {
+  const path = join(import.meta.dirname, "../../docs/testing.md");
+  const text = readFileSync(path, "utf8");
+  const [begin, end] = ["<!-- mutants -->\n", "<!-- /mutants -->"];
+  const [before = "", rest = ""] = text.split(begin);
+  const after = rest.slice(rest.indexOf(end));
+  writeFileSync(path, `${before}${begin}${lines.join("\n")}\n${after}`);
+}

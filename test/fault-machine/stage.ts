@@ -7,6 +7,7 @@ import { neverPreempted } from "../../src/sim/cloud/model-machine.ts";
 import { type ModelCluster, startModelCluster } from "../../src/sim/model-cluster.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
 import { MachineAgents } from "./machine-agents.ts";
+import { PastStates } from "./past-states.ts";
 import { Replica } from "./replica.ts";
 import { settled } from "./settled.ts";
 import type {
@@ -69,6 +70,9 @@ export class Stage implements Surroundings {
     this.agents = new MachineAgents(this);
     this.replicas = Array.from({ length: world.replicas }, (_, index) => new Replica(this, index));
   }
+
+  /** What was stored before, of the kinds that lists may show again. */
+  readonly past = new PastStates();
 
   tell(told: Told): void {
     this.#onEvent({ at: this.clock.now(), ...told } as TraceEvent);
@@ -144,10 +148,13 @@ export class Stage implements Surroundings {
     const { store } = this.cluster.api.context;
     for (const storage of watchedStorages) {
       store.collection(storage).subscribe(({ type, object, previous }) => {
+        this.past.record({ at: this.clock.now(), kind: "Change", storage, type, object, previous });
         this.tell({ kind: "Change", storage, type, object, previous });
       });
       for (const object of store.collection(storage).all()) {
-        this.tell({ kind: "Change", storage, type: "ADDED", object, previous: undefined });
+        const first = { storage, type: "ADDED", object, previous: undefined } as const;
+        this.past.record({ at: this.clock.now(), kind: "Change", ...first });
+        this.tell({ kind: "Change", ...first });
       }
     }
     for (const { name, id, bornAt } of this.cluster.cloud.machines()) {

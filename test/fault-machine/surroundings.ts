@@ -1,4 +1,4 @@
-import type { KubeWatchEvent } from "../../src/contracts/kube-api.ts";
+import type { KubeAnswer, KubeWatchEvent } from "../../src/contracts/kube-api.ts";
 import type { Instant } from "../../src/core/time/time.ts";
 import type { LastcallError } from "../../src/errors.ts";
 import type { ModelObject } from "../../src/sim/api/store/object-store.ts";
@@ -46,6 +46,8 @@ export type ApiEffect =
   | { readonly kind: "LostBefore" }
   /** It is carried out, and the answer never arrives. */
   | { readonly kind: "LostAfter" }
+  /** It is carried out, and something in between changes the answer. */
+  | { readonly kind: "Alters"; readonly alter: (answer: KubeAnswer) => KubeAnswer }
   /** It arrives late. */
   | { readonly kind: "DelayBefore"; readonly ms: number }
   /** It is carried out at once, and its answer arrives late. */

@@ -34,6 +34,7 @@ export interface DepartureObject extends ModelObject {
   readonly spec: {
     readonly node: { readonly name: string; readonly uid: string };
     readonly cause: string;
+    readonly policy?: string;
     readonly noticedAt?: string;
     readonly withdrawnAt?: string;
     readonly hold?: boolean;
@@ -166,6 +167,8 @@ export class View {
       set(this.departures, name);
       this.#since(this.heldSince, name, !isGone && (object as DepartureObject).spec.hold === true);
     } else if (storage.startsWith("departurepolicies.")) {
+      // A second policy is a copy of the first.
+      if (name !== "spot") return;
       const spec = isGone ? undefined : (object.spec as PolicySpec);
       this.policies.push({ at, spec });
     } else if (storage.startsWith("poddisruptionbudgets.")) {

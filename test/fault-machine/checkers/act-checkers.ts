@@ -198,6 +198,8 @@ function unproven(
     return `${name} ended as Planned, and its machine runs`;
   if (said.outcome === "Preempted" && runs)
     return `${name} ended as Preempted, and its machine runs`;
+  if (said.reason === "NoticeOutlived" && !runs)
+    return `the notice for ${name} counts as outlived, and its machine does not run`;
   if (said.reason !== "NoticeWithdrawn") return undefined;
   if (!runs) return `the notice for ${name} counts as withdrawn, and its machine does not run`;
   if (said.isAnnounced) return `the notice for ${name} counts as withdrawn, and still stands`;

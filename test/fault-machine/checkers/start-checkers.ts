@@ -115,7 +115,7 @@ export const startsKeepPace: Checker = {
   name: "starts-keep-pace",
   rule: "two planned starts are never closer than half of min(spacing.min, the best gap that still fits)",
   start: () => {
-    let before: { at: At; name: string; bestMs: number } | undefined;
+    const lastOf = new Map<string, { at: At; name: string; bestMs: number }>();
     return onStart(({ node, departure, sentAt }, view) => {
       const policy = view.policyAt(sentAt);
       if (departure.spec.cause !== "Planned" || policy === undefined) return undefined;
@@ -128,13 +128,15 @@ export const startsKeepPace: Checker = {
         const deadline = deadlineOf(policy, machine.bornAt);
         return deadline > sentAt ? [deadline] : [endOfLife(policy, machine.bornAt)];
       });
-      const last = before;
-      before = {
-        at: sentAt,
-        name,
-        bestMs: bestGapMs(policy, { from: sentAt, deadlines, wantedMs }),
-      };
+      // Each policy keeps its own pace, whichever its nodes belonged to before.
+      const { policy: ofPolicy = "" } = departure.spec;
+      const last = lastOf.get(ofPolicy);
+      const bestMs = bestGapMs(policy, { from: sentAt, deadlines, wantedMs });
+      lastOf.set(ofPolicy, { at: sentAt, name, bestMs });
       if (last === undefined || last.name === name) return undefined;
+      // A server that shows Departures of long ago hides when the last one started.
+      const isStale = (fault: string): boolean => fault === "watch-stale";
+      if (view.troubledMs({ from: last.at, to: sentAt }, isStale, 60_000) > 0) return undefined;
       const fitMs = Math.min(wantedMs, last.bestMs);
       const machine = view.machines.get(name);
       // A node without an open window leaves at its deadline, which nobody can move.
@@ -165,5 +167,85 @@ export const startWaitsForFleet: Checker = {
         return undefined;
       }
       return `${node.metadata.name} started to leave while ${sick.length} of ${size} nodes were not ready`;
+    }),
+};
+
+/** The taints of other tools that drain or remove a node, as their projects document them. */
+const rivalTaints: ReadonlySet<string> = new Set([
+  "ToBeDeletedByClusterAutoscaler",
+  "karpenter.sh/disrupted",
+]);
+
+export const startLeavesRivalsAlone: Checker = {
+  name: "start-leaves-rivals-alone",
+  rule: "no voluntary start on a node that another tool has marked as its own",
+  start: () => {
+    const markedSince = new Map<string, At>();
+    const judge = onStart(({ node, sentAt }, view) => {
+      const since = markedSince.get(node.metadata.uid);
+      if (since === undefined || since > sentAt - newsMs || !couldKnow(view, sentAt)) {
+        return undefined;
+      }
+      return `${node.metadata.name} started to leave although another tool had marked it`;
+    });
+    return (event, view) => {
+      if (event.kind === "Change" && event.storage === "nodes") {
+        const { metadata, spec } = event.object as NodeObject;
+        const isMarked = spec.taints?.some(({ key }) => rivalTaints.has(key)) ?? false;
+        if (!isMarked || event.type === "DELETED") markedSince.delete(metadata.uid);
+        else if (!markedSince.has(metadata.uid)) markedSince.set(metadata.uid, event.at);
+      }
+      return judge(event, view);
+    };
+  },
+};
+
+/** How late a start may be at its deadline: a pass, and the requests before the cordon. */
+const punctualMs = 60_000;
+
+export const startIsInTime: Checker = {
+  name: "start-is-in-time",
+  rule: "a node that nothing holds starts to leave before its reserve begins",
+  start: () => {
+    let firstFaultAt: At | undefined;
+    const judge = onStart(({ node, departure, sentAt }, view) => {
+      const { name } = node.metadata;
+      const policy = view.policyAt(sentAt);
+      const machine = view.machines.get(name);
+      if (departure.spec.cause !== "Planned" || policy === undefined || machine === undefined) {
+        return undefined;
+      }
+      const isHeld = policy.budgets !== undefined || policy.windows !== undefined;
+      if (isHeld || firstFaultAt !== undefined || policy.drain.onTimeout === "Wait")
+        return undefined;
+      // A drain in vain is tried again later, whenever that is.
+      const isAgain = [...view.departures.values()].some(
+        ({ spec, status }) => spec.node.uid === node.metadata.uid && status?.outcome !== undefined,
+      );
+      const deadline = deadlineOf(policy, machine.bornAt);
+      if (isAgain || sentAt <= deadline + punctualMs) return undefined;
+      return `${name} started to leave ${Math.round((sentAt - deadline) / 1000)} s after its deadline`;
+    });
+    return (event, view) => {
+      if (event.kind === "Fault" && event.name !== "refuse-events") firstFaultAt ??= event.at;
+      return judge(event, view);
+    };
+  },
+};
+
+export const fleetIsNotEmptied: Checker = {
+  name: "fleet-is-not-emptied",
+  rule: "no voluntary start while a third of the fleet, and two at least, went by us and did not come back in half an hour",
+  start: () =>
+    onStart(({ node, sentAt }, view) => {
+      const known = sentAt - 30 * 60_000;
+      const gone = [...view.unusable].filter(
+        ([, { since, why }]) => why === "Released" && since <= known,
+      );
+      if (gone.length < 2 || gone.length * 3 < view.machines.size || !couldKnow(view, sentAt)) {
+        return undefined;
+      }
+      const names = gone.map(([name]) => name).join(", ");
+      return `${node.metadata.name} started to leave although ${names} did not come back`;
     }),
 };

@@ -71,6 +71,42 @@ export const processFaults: Readonly<Record<string, FaultKind>> = {
       return () => its.stepClock(-seconds * 1000);
     },
   }),
+  "clock-drift": faultKind({
+    says: "a controller's clock runs too fast or too slow, and is set right in the end",
+    draw: ({ draw }) => ({
+      replica: draw.between(0, 1),
+      msPerMinute: draw.pick(-3000, -300, 300, 3000),
+    }),
+    begin: (stage, { replica, msPerMinute }) => {
+      const its = replicaOf(stage, replica);
+      let offMs = 0;
+      let isOver = false;
+      const drift = (): void => {
+        if (isOver) return;
+        offMs += msPerMinute;
+        its.stepClock(msPerMinute);
+        stage.after(60_000, drift);
+      };
+      drift();
+      return () => {
+        isOver = true;
+        its.stepClock(-offMs);
+      };
+    },
+  }),
+  "agent-dead": faultKind({
+    says: "the agents of all nodes are dead, and come back",
+    draw: () => ({}),
+    begin: (stage) => stage.agents.killWhile(),
+  }),
+  "agent-clock-off": faultKind({
+    says: "the clocks of all nodes are wrong",
+    draw: ({ draw }) => ({ seconds: draw.pick(-3600, -60, 60, 3600) }),
+    begin: (stage, { seconds }) => {
+      stage.agents.stepClocks(seconds * 1000);
+      return () => stage.agents.stepClocks(-seconds * 1000);
+    },
+  }),
 };
 
 function replicaOf(stage: Stage, index: number): Replica {
