@@ -8,7 +8,8 @@ import { registerHooks } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Hunted } from "./hunted-world.ts";
-import { type Mutant, mutants } from "./mutants.ts";
+import type { Mutant } from "./mutants/mutant.ts";
+import { mutants } from "./mutants.ts";
 
 const root = join(import.meta.dirname, "../..");
 const [name = "", seeds = "0"] = process.argv.slice(2);

@@ -9,7 +9,7 @@ export interface Hunted {
   readonly broken: readonly string[];
 }
 
-/** Seeds whose worlds have these kinds of faults, and then the corpus. */
+/** Seeds whose worlds have these kinds of faults, and then what the corpus has of them. */
 export function* huntedWorlds(
   seeds: number,
   kinds: readonly string[],
@@ -17,7 +17,10 @@ export function* huntedWorlds(
   for (let seed = 1; seed <= seeds; seed += 1) {
     yield { at: `seed ${seed}`, world: drawWorld(seed, kinds) };
   }
-  for (const [name, { world }] of readCorpus()) yield { at: name, world };
+  for (const [name, { world }] of readCorpus()) {
+    const isMeant = world.faults.every(({ kind }) => kinds.includes(kind));
+    if (isMeant) yield { at: name, world };
+  }
 }
 
 export async function brokenIn(world: World): Promise<readonly string[]> {

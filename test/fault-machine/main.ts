@@ -24,6 +24,7 @@ const { positionals, values } = parseArgs({
     jobs: { type: "string", default: "1" },
     out: { type: "string" },
     kinds: { type: "string" },
+    minutes: { type: "string", default: "5" },
   },
 });
 
@@ -59,10 +60,14 @@ async function shrink(world: World): Promise<number> {
     console.log(`nothing to shrink: the world does not break ${checker ?? "any rule"}`);
     return 1;
   }
-  const small = await shrinkWorld(world, isBroken, ({ faults, nodes, workloads, hours }) => {
-    console.error(
-      `${faults.length} faults, ${nodes.length} nodes, ${workloads.length} workloads, ${hours} h`,
-    );
+  const endMs = performance.now() + Number(values.minutes) * 60_000;
+  const small = await shrinkWorld(world, {
+    isBroken,
+    isOver: () => performance.now() > endMs,
+    onStep: ({ faults, nodes, workloads, hours }) =>
+      console.error(
+        `${faults.length} faults, ${nodes.length} nodes, ${workloads.length} workloads, ${hours} h`,
+      ),
   });
   await replay(small);
   const { violations } = await runWorld(small);

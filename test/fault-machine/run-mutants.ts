@@ -1,13 +1,17 @@
-/** Searches, for each mutant, for a world that breaks a rule only with it. */
+/**
+ * Searches, for each mutant, for a world that breaks a rule only with it. Results are kept in
+ * `out/sim-mutants.jsonl`, and `--write` makes the table of docs/testing.md of them.
+ */
 import { spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import "../support/temporal-setup.ts";
 import { checkers } from "./checker-list.ts";
 import { brokenIn, type Hunted, huntedWorlds } from "./hunted-world.ts";
-import { type Mutant, mutants } from "./mutants.ts";
+import type { Mutant } from "./mutants/mutant.ts";
+import { mutants } from "./mutants.ts";
 
 const { values } = parseArgs({
   options: {
@@ -18,6 +22,11 @@ const { values } = parseArgs({
   },
 });
 const seeds = Number(values.seeds);
+
+interface Result {
+  readonly seeds: number;
+  readonly caught?: Caught | undefined;
+}
 
 interface Caught {
   readonly at: string;
@@ -65,39 +74,56 @@ async function hunt({ name, kinds }: Mutant): Promise<Caught | undefined> {
   }
 }
 
-function rowOf({ name, kinds }: Mutant, caught: Caught | undefined): string {
-  const by = caught?.by.map((checker) => `\`${checker}\``).join(", ") ?? "nothing";
-  return `| ${name} | ${kinds.join(", ")} | ${by} | ${caught?.at ?? `not in ${seeds} seeds`} |`;
-}
-
-const chosen = mutants.filter(({ name }) => name.includes(values.only));
-const found = new Map<Mutant, Caught | undefined>();
-const todo = chosen.values();
+const log = join(import.meta.dirname, "../../out/sim-mutants.jsonl");
+mkdirSync(dirname(log), { recursive: true });
+const only = new RegExp(values.only);
+const chosen = mutants.filter(({ name }) => only.test(name));
+const todo = (values.write ? [] : chosen).values();
 await Promise.all(
   Array.from({ length: Number(values.jobs) }, async () => {
     for (const mutant of todo) {
       const caught = await hunt(mutant);
-      found.set(mutant, caught);
-      console.log(rowOf(mutant, caught));
+      const { name, kinds } = mutant;
+      appendFileSync(log, `${JSON.stringify({ name, kinds, seeds, caught })}\n`);
+      console.log(rowOf(mutant, { seeds, caught }));
     }
   }),
 );
-const caught = [...found.values()].filter((one) => one !== undefined);
+
+/** The newest result of each mutant, of this run or of an earlier one. */
+const known = new Map<string, Result>();
+for (const line of readFileSync(log, "utf8")
+  .split("\n")
+  .filter((text) => text.endsWith("}"))) {
+  const { name, ...result } = JSON.parse(line) as Result & { readonly name: string };
+  known.set(name, result);
+}
+const caught = chosen.flatMap(({ name }) => known.get(name)?.caught ?? []);
 const shown = new Set(caught.flatMap(({ by }) => by));
 const idle = checkers.filter(({ name }) => !shown.has(name)).map(({ name }) => `\`${name}\``);
-const summary = `${caught.length} of ${chosen.length} bugs are caught.`;
 const missed = idle.length === 0 ? "" : ` No bug of the table shows ${idle.join(", ")}.`;
-console.log(summary + missed);
+const summary = `${caught.length} of ${chosen.length} bugs are caught.${missed}`;
+console.log(summary);
 if (values.write) {
   writeTable([
     "| bug | faults in its worlds | caught by | in |",
     "|---|---|---|---|",
-    ...chosen.map((mutant) => rowOf(mutant, found.get(mutant))),
+    ...chosen.map((mutant) => rowOf(mutant, known.get(mutant.name))),
     "",
-    summary + missed,
+    ...wrapped(summary),
   ]);
 }
 process.exit(caught.length === chosen.length ? 0 : 3);
+
+function rowOf({ name, kinds }: Mutant, result: Result | undefined): string {
+  const by = result?.caught?.by.map((checker) => `\`${checker}\``).join(", ") ?? "nothing";
+  const at = result?.caught?.at ?? (result ? `none of ${result.seeds} seeds` : "not hunted");
+  return `| ${name} | ${kinds.join(", ")} | ${by} | ${at} |`;
+}
+
+function wrapped(text: string): readonly string[] {
+  return text.match(/.{1,118}(?: |$)/g)?.map((line) => line.trim()) ?? [];
+}
 
 /** Between the two marks of docs/testing.md. */
 function writeTable(lines: readonly string[]): void {
@@ -106,5 +132,5 @@ function writeTable(lines: readonly string[]): void {
   const [begin, end] = ["<!-- mutants -->\n", "<!-- /mutants -->"];
   const [before = "", rest = ""] = text.split(begin);
   const after = rest.slice(rest.indexOf(end));
-  writeFileSync(path, `${before}${begin}${lines.join("\n")}\n${after}`);
+  writeFileSync(path, `${before}${begin}\n${lines.join("\n")}\n\n${after}`);
 }

@@ -86,6 +86,8 @@ export class View {
   readonly pastFaults: FaultSpan[] = [];
   /** When each pod was first asked to leave, by uid; `false`: refused by its budget. */
   readonly askedAt = new Map<string, At>();
+  /** When each pod began to leave, by uid. */
+  readonly leavingAt = new Map<string, At>();
   /** The versions of the policy; undefined while there is none. */
   readonly policies: { readonly at: At; readonly spec: PolicySpec | undefined }[] = [];
   /** Since when a node or a Departure is held by a person, by name. */
@@ -163,6 +165,7 @@ export class View {
       set(this.pods, `${namespace}/${name}`);
       const { uid, deletionTimestamp } = object.metadata;
       if (deletionTimestamp !== undefined && !this.askedAt.has(uid)) this.askedAt.set(uid, at);
+      if (deletionTimestamp !== undefined && !this.leavingAt.has(uid)) this.leavingAt.set(uid, at);
     } else if (storage.startsWith("departures.")) {
       set(this.departures, name);
       this.#since(this.heldSince, name, !isGone && (object as DepartureObject).spec.hold === true);

@@ -106,8 +106,8 @@ export const evictedFromCordoned: Checker = {
       const node = view.nodes.get(pod?.spec.nodeName ?? "");
       if (pod === undefined || node === undefined) return undefined;
       // What is left of a machine that is gone was asked before, by others.
-      const askedAt = view.askedAt.get(pod.metadata.uid);
-      if (askedAt !== undefined && askedAt < event.at) return undefined;
+      const leavingAt = view.leavingAt.get(pod.metadata.uid);
+      if (leavingAt !== undefined && leavingAt < event.at) return undefined;
       const { name } = node.metadata;
       const open = openSince.get(name);
       const knew =

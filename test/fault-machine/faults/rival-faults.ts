@@ -50,8 +50,12 @@ export const rivalFaults: Readonly<Record<string, FaultKind>> = {
     },
   }),
   "late-binding": faultKind({
-    says: "a scheduler that has not seen a cordon yet binds a pod to the node",
-    draw: ({ draw }) => ({ afterMs: draw.pick(1, 400, 1500), graceSeconds: draw.pick(5, 60) }),
+    // A pod waits for its volumes between the scheduler's choice and its binding, for minutes at most.
+    says: "pods that a scheduler had placed before a cordon are bound after it",
+    draw: ({ draw }) => ({
+      afterMs: draw.pick(1, 1500, 10_000, 60_000),
+      graceSeconds: draw.pick(5, 60),
+    }),
     begin: (stage, { afterMs, graceSeconds }) => {
       const nodes = stage.cluster.api.context.store.collection("nodes");
       let count = 0;

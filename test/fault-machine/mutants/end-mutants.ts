@@ -1,0 +1,135 @@
+import { anyKind, edit, type Mutant } from "./mutant.ts";
+
+const interruption = "core/notice/interruption.ts";
+const drainStep = "core/drain/drain-step.ts";
+const release = "controller/departure/release.ts";
+const run = "controller/departure/run.ts";
+const writer = "controller/departure-writer.ts";
+
+/** Bugs that leave something behind, never end, or say what is not so. */
+export const endMutants: readonly Mutant[] = [
+  {
+    name: "the finalizer is forgotten",
+    edits: [
+      edit(
+        writer,
+        "if (guarded === undefined || hasFinalizer(current)) return",
+        "if (guarded === undefined || current) return",
+      ),
+    ],
+    kinds: ["departure-deleted"],
+  },
+  {
+    name: "marks without a Departure stay",
+    edits: [
+      edit(
+        "core/decide.ts",
+        "const departure = orphanOn(node, live);",
+        "const departure = orphanOn(node, live) && undefined;",
+      ),
+      edit(
+        writer,
+        "if (guarded === undefined || hasFinalizer(current)) return",
+        "if (guarded === undefined || current) return",
+      ),
+    ],
+    kinds: ["departure-deleted", "kill-at-write"],
+  },
+  {
+    name: "placeholders stay",
+    edits: [
+      edit(
+        "controller/departure/capacity-reservation.ts",
+        "own.map((one) => executor.removePlaceholder(one.name))",
+        "own.map(async () => {})",
+      ),
+      edit(
+        "controller/plan-reconciler.ts",
+        "if (dryRun) return;\n    const newest",
+        "return;\n    const newest",
+      ),
+    ],
+    kinds: ["budget-closed"],
+  },
+  {
+    name: "a notice is handled as a plan",
+    edits: [
+      edit(
+        "core/departure/departure.ts",
+        "return noticedAt !== undefined || !isVoluntary(cause);",
+        "return noticedAt !== undefined && isVoluntary(cause);",
+      ),
+    ],
+    kinds: ["notice", "notice-storm"],
+  },
+  {
+    name: "a machine that is silent counts as having outlived its notice",
+    edits: [edit(interruption, "return node?.ready === true &&", "return node !== undefined &&")],
+    kinds: ["notice", "machine-stopped", "shut-down"],
+  },
+  {
+    name: "a conflict is tried again for ever",
+    edits: [
+      edit(
+        writer,
+        "if (tries === mostTries) throw conflictThatStays(departure);\n      const read",
+        "const read",
+      ),
+    ],
+    kinds: ["refuse-status"],
+  },
+  {
+    name: "requests that are refused are sent for ever",
+    edits: [
+      edit(
+        "controller/departure/failing.ts",
+        "return this.#clock.monotonic() - this.#sinceMs >= mostMs;",
+        "return false;",
+      ),
+    ],
+    kinds: ["refuse-cordon", "refuse-node-read"],
+  },
+  {
+    name: "a drain has no end",
+    edits: [
+      edit(
+        drainStep,
+        "return plus(state.startedAt, timeoutSpan(state));\n}",
+        "return undefined;\n}",
+      ),
+    ],
+    kinds: ["budget-closed", "pods-stuck"],
+  },
+  {
+    name: "a machine that nobody takes is awaited for ever",
+    edits: [edit(release, "if (isOver && !byCloud) {", "if (isOver && byCloud && !byCloud) {")],
+    kinds: anyKind,
+  },
+  {
+    name: "a node that vanishes counts as released by us",
+    edits: [
+      edit(
+        "core/departure/ledger.ts",
+        "if (byCloud || takenByCloud(facts))",
+        "if (byCloud || (takenByCloud(facts) && byCloud))",
+      ),
+    ],
+    kinds: ["node-deleted", "registered-again"],
+  },
+  {
+    name: "a node that the watch has lost counts as gone",
+    edits: [edit(run, "if (again?.event !== found.event) return undefined;", "")],
+    kinds: ["watch-partial"],
+  },
+  {
+    name: "a Node whose machine could not be released is deleted",
+    edits: [
+      edit(
+        release,
+        "if (found !== undefined) {\n      const written",
+        "if (found === undefined) {\n      const written",
+      ),
+    ],
+    kinds: anyKind,
+  },
+];
