@@ -35,6 +35,7 @@ const known = [
   "actions",
   "actions-burst",
   "traffic",
+  "sim",
 ];
 
 function benchesToRun(words: readonly string[]): readonly string[] {
@@ -50,7 +51,7 @@ function benchesToRun(words: readonly string[]): readonly string[] {
 
 function runBench(name: string): boolean {
   console.log(`\n=== ${name}`);
-  const args = [`${folder}${name}.ts`, ...flags];
+  const args = [...process.execArgv, `${folder}${name}.ts`, ...flags];
   const { status } = spawnSync(process.execPath, args, { stdio: "inherit" });
   if (status !== 0 || !existsSync(resultFile(name))) return false;
   const stamped = { ...readResult(name), command: `npm run bench ${name}`, ...surroundings() };

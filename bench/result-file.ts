@@ -7,7 +7,18 @@ export interface Figure {
   readonly name: string;
   readonly value: number;
   /** `m`: thousandths of a core. */
-  readonly unit: "%" | "MiB" | "kB" | "ms" | "s" | "requests/h" | "m" | "x" | "pods" | "requests";
+  readonly unit:
+    | "%"
+    | "MiB"
+    | "kB"
+    | "ms"
+    | "s"
+    | "requests/h"
+    | "m"
+    | "x"
+    | "pods"
+    | "requests"
+    | "1/s";
   /** The same work with only the requests that are indispensable, in the same run. */
   readonly rawLimit?: number | undefined;
   readonly ratio?: number | undefined;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { openCheckers } from "./corpus.ts";
 import { drawWorld } from "./draw-world.ts";
 import { runWorld } from "./run-world.ts";
@@ -9,11 +9,25 @@ const seeds = Array.from({ length: 12 }, (_, index) => index + 1);
 
 describe("a world of faults", () => {
   const open = openCheckers();
+  const sums = { seeds: 0, departures: 0, nodeHours: 0, faults: 0, violations: 0 };
+
+  afterAll(() => {
+    const { seeds: ran, departures, nodeHours, faults, violations } = sums;
+    console.log(
+      `${ran} seeds, ${departures} departures, ${Math.round(nodeHours)} node-hours, ${faults} faults, ${violations} known violations`,
+    );
+  });
 
   it.each(seeds)(
     "breaks no rule that is not known to be broken (seed %i)",
     async (seed) => {
-      const { violations } = await runWorld(drawWorld(seed));
+      const world = drawWorld(seed);
+      const { violations, departures, nodeHours } = await runWorld(world);
+      sums.seeds += 1;
+      sums.departures += departures;
+      sums.nodeHours += nodeHours;
+      sums.faults += world.faults.length;
+      sums.violations += violations.length;
       const unknown = violations.filter(({ checker }) => !open.has(checker));
       expect(unknown.map(describeViolation)).toEqual([]);
     },

@@ -50,7 +50,7 @@ export const rivalFaults: Readonly<Record<string, FaultKind>> = {
     },
   }),
   "late-binding": faultKind({
-    // A pod waits for its volumes between the scheduler's choice and its binding, for minutes at most.
+    // Between the scheduler's choice and the binding a pod waits for its volumes.
     says: "pods that a scheduler had placed before a cordon are bound after it",
     draw: ({ draw }) => ({
       afterMs: draw.pick(1, 1500, 10_000, 60_000),
