@@ -6,12 +6,17 @@ import { type DepartureObject, isVoluntary, marks, phaseOf, underWay, type View 
 const minute = 60_000;
 
 /** How long a phase may last when everybody can act; undefined: the policy sets no limit. */
-function boundOf(phase: string, view: View): number | undefined {
+function boundOf(phase: string, node: string, view: View): number | undefined {
   const policy = view.policyAt(view.now) ?? view.world.policy;
   if (phase === "Preparing") return 10 * minute + durationMs(policy.replacement?.timeout ?? "0s");
   if (phase === "Draining") {
     if (policy.drain.onTimeout === "Wait") return undefined;
-    return 10 * minute + durationMs(policy.drain.timeout);
+    // A pod that has been asked does not come back: it has its whole grace.
+    const graces = view
+      .podsOn(node)
+      .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
+      .map(({ spec }) => (spec.terminationGracePeriodSeconds ?? 30) * 1000);
+    return 10 * minute + durationMs(policy.drain.timeout) + Math.max(0, ...graces);
   }
   if (phase === "Releasing") return 30 * minute + durationMs(policy.instance.awaitMachine);
   return 10 * minute;
@@ -21,7 +26,7 @@ export const phasesEnd: Checker = {
   name: "phases-end",
   rule: "every phase of a voluntary departure ends within a bound that its policy gives",
   start: () => {
-    const entered = new Map<string, { phase: string; at: At; isTold: boolean }>();
+    const entered = new Map<string, { phase: string; node: string; at: At; isTold: boolean }>();
     return (event, view) => {
       if (event.kind === "Change" && event.storage.startsWith("departures.")) {
         const departure = event.object as DepartureObject;
@@ -31,10 +36,10 @@ export const phasesEnd: Checker = {
           event.type !== "DELETED" && isVoluntary(departure) && underWay.includes(phase);
         if (!isMeant) entered.delete(uid);
         else if (entered.get(uid)?.phase !== phase)
-          entered.set(uid, { phase, at: event.at, isTold: false });
+          entered.set(uid, { phase, node: departure.spec.node.name, at: event.at, isTold: false });
       }
       for (const [uid, its] of entered) {
-        const bound = boundOf(its.phase, view);
+        const bound = boundOf(its.phase, its.node, view);
         if (its.isTold || bound === undefined || event.at - its.at <= bound) continue;
         const isMeant = (name: string): boolean =>
           stopsActs(name) ||
@@ -124,7 +129,10 @@ export const calmIsRest: Checker = {
       if (underWay.includes(phase) && !(waits && phase === "Draining"))
         return `${name} is still ${phase}: ${departure.status?.reason}`;
     }
-    for (const [name, pod] of view.pods) {
+    // A drain that waits without end keeps what it has reserved.
+    const isWaiting =
+      waits && [...view.departures.values()].some((one) => phaseOf(one) === "Draining");
+    for (const [name, pod] of isWaiting ? [] : view.pods) {
       if (pod.metadata.labels?.[marks.placeholder] !== undefined)
         return `the placeholder ${name} is still there`;
     }
