@@ -62,7 +62,9 @@ export function planFleet(given: PlanInput): FleetPlan {
   const context = { policies: good, badPolicies: bad, departures, at };
   const triaged = input.nodes.map((node) => triage(node, context));
   const groups = good.map((policy) => groupOf(policy, triaged));
-  const health = fleetHealth({ ...input, policies: good, nodes: nodesByPolicy(triaged) });
+  // Those that have not started show since when a node is there.
+  const nodes = nodesByPolicy(triaged);
+  const health = fleetHealth({ policies: good, nodes, departures: given.departures, at });
   const placed = groups.map(({ policy, candidates, requested }) =>
     planPolicy({
       ...{ policy, candidates, at, newestStart: starts.get(policy.name) },
