@@ -68,11 +68,13 @@ export const dyingStaysCordoned: Checker = {
       return undefined;
     }
     const [now, before] = [event.object as NodeObject, event.previous as NodeObject | undefined];
-    const wasOurs = before?.metadata.annotations?.[marks.departure] !== undefined;
+    // Who uncordons by hand leaves our mark; we take it away in the same write.
+    const isOurs = (node: NodeObject | undefined): boolean =>
+      node?.metadata.annotations?.[marks.departure] !== undefined;
     const opens = before?.spec.unschedulable === true && now.spec.unschedulable !== true;
     const machine = view.machines.get(now.metadata.name);
     const dies = machine?.state === "Stopping" && machine.because === "Released";
-    return wasOurs && opens && dies
+    return isOurs(before) && !isOurs(now) && opens && dies
       ? `${now.metadata.name} was uncordoned while its machine is deleted`
       : undefined;
   },
