@@ -141,6 +141,7 @@ export class Controller {
       checks,
       sweep: new PlaceholderSweep({ placeholders: ports.placeholders, executor, clock }),
       clock,
+      readNode,
       policyStatus,
       dryRun,
       departingSoonMs: this.#options.departingSoonMs,

@@ -8,7 +8,7 @@ import type { Decision, Snapshot } from "../core/departure/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
 import { type PhaseResult, statusAfter } from "../core/departure/ledger.ts";
 import { gatesToAsk } from "../core/limits/gate.ts";
-import { hasLostPolicy, policyFor } from "../core/notice/interruption.ts";
+import { hasLostPolicy, interruptionOf, policyFor } from "../core/notice/interruption.ts";
 import type { FleetPlan } from "../core/plan/fleet-plan.ts";
 import { policyStatuses } from "../core/plan/plan-status.ts";
 import type { Policy } from "../core/policy/policy.ts";
@@ -37,6 +37,7 @@ export interface PlanReconcilerOptions {
   readonly checks: ReleaseChecks;
   readonly sweep: PlaceholderSweep;
   readonly clock: Clock;
+  readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
   /** Logs every decision and performs none. */
   readonly dryRun: boolean;
   /** How long before its departure a node gets the `PreferNoSchedule` taint; unset: never. */
@@ -305,6 +306,7 @@ export class PlanReconciler {
   async #note(decision: Extract<Decision, { kind: "Note" }>): Promise<void> {
     const { executor, clock } = this.#options;
     const { departure } = decision;
+    if (!(await this.#isConfirmed(decision))) return;
     let written: DepartureStatus | undefined;
     // If somebody has changed it since, such as a notice, the next pass decides again.
     await executor.record(departure, (fresh) => {
@@ -317,6 +319,16 @@ export class PlanReconciler {
       telemetry.lostUnbegun({ ...departure, status: written });
     }
     this.#sayProblem(decision);
+  }
+
+  /**
+   * Confirms by a read of the API server that a node is gone or replaced: a list may have been
+   * answered from an old cache, or in part.
+   */
+  async #isConfirmed({ event, departure }: Extract<Decision, { kind: "Note" }>): Promise<boolean> {
+    if (event !== "NodeGone" && event !== "MachineReplaced") return true;
+    const fresh = await this.#options.readNode(departure.node.name);
+    return interruptionOf(departure, fresh)?.event === event;
   }
 
   /**

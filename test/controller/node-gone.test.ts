@@ -70,6 +70,29 @@ describe("a node that is gone", () => {
     ]);
   });
 
+  it("is looked for once more: an answer that lacks it is no evidence", async () => {
+    const world = new ModelWorld();
+    for (const name of ["n0", "n1"]) world.addNode(name, name);
+    spotPolicy(world, { lifetime: { max: "24h" } });
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(seconds(10));
+    const send = world.watched.send.bind(world.watched);
+    world.watched.send = async (request) => {
+      const answer = await send(request);
+      if (request.method !== "GET" || request.path !== nodes) return answer;
+      const body = answer.body as { readonly items: readonly { metadata: { name: string } }[] };
+      const items = body.items.filter(({ metadata }) => metadata.name !== "n1");
+      return { ...answer, body: { ...body, items } };
+    };
+    world.api.compactHistory();
+    world.api.dropWatches(nodes);
+    await world.pass(minutes(2));
+    stop.abort();
+    await running;
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Scheduled" });
+  });
+
   it("leaves behind the pods that are still listed", async () => {
     const world = await noticed(0, async () => {});
     expect(world.statusOf("n1")).toMatchObject({
