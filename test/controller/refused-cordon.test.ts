@@ -140,27 +140,32 @@ describe("a webhook for Nodes that is down from one to nine", () => {
 });
 
 describe("a node whose cordon an admission policy refuses for good", () => {
-  it("is given up, is told of in the policy's words, and does not keep the others", async () => {
-    const world = fleet({ lifetime: { max: "4h", reserve: "30m" }, budgets: [{ nodes: 1 }] });
-    world.bornAfterMs = minutes(3);
-    const message = 'ValidatingAdmissionPolicy "protected-nodes" denied request';
-    refuse(world, (node) => (node === "n0" ? { code: 403, message } : undefined));
-    const cordons = cordonsOf(world);
-    const stop = new AbortController();
-    const running = world.startController(stop.signal);
-    await world.pass(hours(4));
-    stop.abort();
-    await running;
-    const [first, ...later] = departuresOf(world, "n0");
-    expect(first?.status).toMatchObject({ phase: "Ended", outcome: "RolledBack" });
-    expect(first?.status?.message).toContain(message);
-    // Tried again after ten minutes, then twenty, and so on; once more when its deadline forces it.
-    expect(later.length).toBeLessThanOrEqual(6);
-    expect(cordons).toHaveLength(4);
-    const gaps = cordons.slice(1).map(({ at }, place) => at - (cordons[place]?.at ?? 0));
-    // The attempts on the refused node take places between them.
-    expect(Math.min(...gaps)).toBeGreaterThan(minutes(5));
-  });
+  // A ValidatingAdmissionPolicy answers 422, unless it names another reason; so does a failed test
+  // of a JSON patch.
+  it.each([403, 422])(
+    "is given up, is told of in the policy's words, and does not keep the others: %i",
+    async (code) => {
+      const world = fleet({ lifetime: { max: "4h", reserve: "30m" }, budgets: [{ nodes: 1 }] });
+      world.bornAfterMs = minutes(3);
+      const message = 'ValidatingAdmissionPolicy "protected-nodes" denied request';
+      refuse(world, (node) => (node === "n0" ? { code, message } : undefined));
+      const cordons = cordonsOf(world);
+      const stop = new AbortController();
+      const running = world.startController(stop.signal);
+      await world.pass(hours(4));
+      stop.abort();
+      await running;
+      const [first, ...later] = departuresOf(world, "n0");
+      expect(first?.status).toMatchObject({ phase: "Ended", outcome: "RolledBack" });
+      expect(first?.status?.message).toContain(message);
+      // Tried again after ten minutes, then twenty, and so on; once more when its deadline forces it.
+      expect(later.length).toBeLessThanOrEqual(6);
+      expect(cordons).toHaveLength(4);
+      const gaps = cordons.slice(1).map(({ at }, place) => at - (cordons[place]?.at ?? 0));
+      // The attempts on the refused node take places between them.
+      expect(Math.min(...gaps)).toBeGreaterThan(minutes(5));
+    },
+  );
 });
 
 describe("a start whose leader died before the cordon", () => {

@@ -289,15 +289,20 @@ export class KubeNodeMarks implements NodeMarks {
     name: string,
     decide: (object: KubeObject, facts: NodeFacts) => MarkStep,
   ): Promise<MarkResult> {
+    let refusedVersion: string | undefined;
     for (let tries = 0; tries < conflictTries; tries += 1) {
       const object = await this.#get(name);
       if (object === undefined) return { kind: "Gone" };
+      const { resourceVersion } = object.metadata ?? {};
       const verdict = decide(object, translateNode(object));
       if ("result" in verdict) return verdict.result;
       const answer = await this.#api.send(verdict.request);
       if (answer.status < 300) return { kind: "Done" };
       if (isGone(answer)) return { kind: "Gone" };
-      if (!wasOvertaken(answer)) throw objectError(verdict.request, answer);
+      // If nobody has written meanwhile, it was not overtaken: an admission policy answers alike.
+      const isRefusal = resourceVersion !== undefined && resourceVersion === refusedVersion;
+      if (isRefusal || !wasOvertaken(answer)) throw objectError(verdict.request, answer);
+      refusedVersion = resourceVersion;
     }
     throw new LastcallError(
       "CONFLICT",
@@ -384,7 +389,10 @@ function mismatchOf(then: NodeIdentity, now: NodeIdentity): MarkResult | undefin
   return found === "OtherNode" ? { kind: "Gone" } : { kind: "Mismatch", found };
 }
 
-/** A failed `test` results in 422 and a concurrent write in 409: either way the read was stale. */
+/**
+ * A failed `test` results in 422 and a concurrent write in 409: either way the read was stale, if
+ * it was not a ValidatingAdmissionPolicy that refused the write, whose answer is 422 by default.
+ */
 function wasOvertaken(answer: KubeAnswer): boolean {
   return answer.status === 409 || answer.status === 422;
 }
