@@ -33,6 +33,7 @@ import {
 } from "./notice/interruption.ts";
 import type { FleetPlan, PlannedDeparture } from "./plan/fleet-plan.ts";
 import { hold, type NoteEvent, note, type Why } from "./plan/hold.ts";
+import { withoutEarlyMoves } from "./plan/late-move.ts";
 import {
   isLeavingByAnother,
   nextLook,
@@ -77,7 +78,7 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
   };
   const about = inTurn(snapshot, pass).flatMap((departure) => aboutDeparture(departure, pass));
   const decisions = [
-    ...about.filter((one) => !isAfterStart(one, pass)),
+    ...withoutEarlyMoves(about, pass),
     ...snapshot.nodes.flatMap((node) => aboutNode(node, pass)),
   ];
   return { decisions, plan, asks: pass.asks, askAgainAt: nextLook(decisions, pass) };
@@ -104,16 +105,6 @@ function inTurn({ departures }: Snapshot, { planned, now }: Pass): readonly Depa
       (a.departAt ?? 0) - (b.departAt ?? 0) ||
       (a.name < b.name ? -1 : 1),
   );
-}
-
-/**
- * Whether it moves a departure because of a start that this pass only asks for. The pass that sees
- * the start moves it: while a start is refused, every pass would move all others a little further.
- */
-function isAfterStart(decision: Decision, { begun, leaving }: Pass): boolean {
-  if (decision.kind !== "Move" || leaving.has(decision.departure.node.uid)) return false;
-  const { departure, policy = "" } = decision;
-  return departure.policy === policy && begun.has(policy);
 }
 
 function indexOf(plan: FleetPlan): Pick<Pass, "planned" | "left" | "waves" | "health"> {

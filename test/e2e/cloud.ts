@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Pod } from "kubernetes-types/core/v1.js";
 import { type Instant, type Millis, millis } from "../../src/core/time/time.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
-import type { ComputeMachine, ComputeOperation } from "../support/compute-body.ts";
+import type { ComputeGroup, ComputeMachine, ComputeOperation } from "../support/compute-body.ts";
 import { type ComputeServer, startComputeServer } from "../support/compute-server.ts";
 import type { ControlPlane } from "../support/control-plane.ts";
 import { nodeObject } from "../support/kwok-fleet.ts";
@@ -27,6 +27,8 @@ export const generationLabel = "e2e.lastcall.dev/generation";
 export interface CloudOptions {
   /** How long a machine takes to stop, if that matters. */
   readonly stopMs?: Millis;
+  /** How long a group takes to make a machine anew, if that matters. */
+  readonly createMs?: Millis;
   readonly before?: (call: RelayCall) => Promise<"Pass" | "Drop">;
   readonly after?: (call: RelayCall) => Promise<void>;
 }
@@ -44,6 +46,7 @@ export class Cloud {
   readonly #plane: ControlPlane;
   readonly #server: ComputeServer;
   readonly #relay: Relay;
+  readonly #groups = new Map<string, ComputeGroup>();
   readonly #starting = new Set<Promise<void>>();
   readonly #closed = new AbortController();
   #opened = false;
@@ -53,7 +56,11 @@ export class Cloud {
     const server = await startComputeServer({
       clock: realClock,
       project,
-      timings: { ...timings, ...(options.stopMs && { stopMs: options.stopMs }) },
+      timings: {
+        ...timings,
+        ...(options.stopMs && { stopMs: options.stopMs }),
+        ...(options.createMs && { createMs: options.createMs }),
+      },
       onInstanceGone: (machine) => late.cloud?.machineEnds.push({ machine, at: Date.now() }),
       onInstanceBorn: (machine) => late.cloud?.boot(machine),
     });
@@ -87,14 +94,13 @@ export class Cloud {
    */
   adopt(machines: readonly { readonly name: string; readonly zone: string }[]): void {
     const zones = [...new Set(machines.map(({ zone }) => zone))];
-    const groups = new Map(
-      zones.map((zone) => [
-        zone,
-        this.#server.model.addGroup({ scope: "zones", location: zone, name: `gke-${zone}-grp` }),
-      ]),
-    );
+    for (const zone of zones) {
+      const group = { scope: "zones", location: zone, name: `gke-${zone}-grp` } as const;
+      if (!this.#groups.has(zone)) this.#groups.set(zone, this.#server.model.addGroup(group));
+    }
     for (const { name, zone } of machines) {
-      this.#server.model.addMachine({ name, zone, group: groups.get(zone), labels: ofCluster });
+      const group = this.#groups.get(zone);
+      this.#server.model.addMachine({ name, zone, group, labels: ofCluster });
     }
     this.#opened = true;
   }

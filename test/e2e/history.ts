@@ -17,6 +17,7 @@ export interface RawDeparture {
     readonly phase?: string;
     readonly outcome?: string;
     readonly reason?: string;
+    readonly message?: string;
   };
 }
 
