@@ -92,11 +92,6 @@ export function isLastcallError(error: unknown): error is LastcallError {
   return error instanceof LastcallError;
 }
 
-/** Whether a cloud caused the error, and not the cluster. */
-export function isCloudFault({ code }: LastcallError): boolean {
-  return code.startsWith("CLOUD_");
-}
-
 /** The message of whatever was thrown, as one sentence; never a stack. */
 export function messageOf(error: unknown): string {
   const { message } = Object(error) as { readonly message?: unknown };

@@ -13,7 +13,7 @@ import {
 import type { Policy, ReleaseMode } from "../../core/policy/policy.ts";
 import { releaseModeOf } from "../../core/policy/release-answer.ts";
 import { formatDuration, later, millis, plus, seconds } from "../../core/time/time.ts";
-import { isCloudFault, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { LastLook } from "./machine-check.ts";
 import { isCloudsToTake, type Step, type StepContext } from "./step.ts";
 
@@ -207,12 +207,13 @@ function withMachine(departure: Departure, node: NodeFacts | undefined): Departu
 }
 
 /**
- * Whether the cloud has been retried for long enough. Only errors of the cloud count, not those of
- * the API server when it deletes the Node.
+ * Whether the release has been tried for long enough, whoever refuses it: the cloud, or the API
+ * server at the last look at the pods. If the machine is leaving by then, it is tried on.
  */
 function isTriedEnough(error: LastcallError, { departure, policy, clock }: StepContext): boolean {
   const untilAt = releaseTriedUntil(departure(), policy);
-  return isCloudFault(error) && untilAt !== undefined && untilAt <= clock.now();
+  const isLeaving = error.code === "MACHINE_LEAVING";
+  return !isLeaving && untilAt !== undefined && untilAt <= clock.now();
 }
 
 /** A cloud shows within this time that it has accepted a request. */
