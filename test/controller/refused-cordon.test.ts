@@ -158,7 +158,7 @@ describe("a node whose cordon an admission policy refuses for good", () => {
       const [first, ...later] = departuresOf(world, "n0");
       expect(first?.status).toMatchObject({ phase: "Ended", outcome: "RolledBack" });
       expect(first?.status?.message).toContain(message);
-      // Tried again after ten minutes, then twenty, and so on; once more when its deadline forces it.
+      // Tried again after ten minutes, then twenty, and so on; once more when its deadline comes.
       expect(later.length).toBeLessThanOrEqual(6);
       expect(cordons).toHaveLength(4);
       const gaps = cordons.slice(1).map(({ at }, place) => at - (cordons[place]?.at ?? 0));
