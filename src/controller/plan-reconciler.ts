@@ -8,7 +8,7 @@ import type { Decision, Snapshot } from "../core/departure/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
 import { type PhaseResult, statusAfter } from "../core/departure/ledger.ts";
 import { gatesToAsk } from "../core/limits/gate.ts";
-import { hasLostPolicy, interruptionOf, policyFor } from "../core/notice/interruption.ts";
+import { hasLostPolicy, policyFor } from "../core/notice/interruption.ts";
 import type { FleetPlan } from "../core/plan/fleet-plan.ts";
 import { policyStatuses } from "../core/plan/plan-status.ts";
 import type { Policy } from "../core/policy/policy.ts";
@@ -26,6 +26,7 @@ import { DryRunNotices } from "./notice/dry-run-notices.ts";
 import { againAfter, gatherAfter } from "./pass-pace.ts";
 import { type Health, PlanReporter, SoonTaints } from "./plan-reporter.ts";
 import type { ReleaseChecks } from "./release-checks.ts";
+import { confirmedEnd } from "./unbegun-end.ts";
 
 export interface PlanReconcilerOptions {
   readonly fleet: Fleet;
@@ -274,7 +275,7 @@ export class PlanReconciler {
       case "Move":
         return executor.move(decision.departure, decision);
       case "Note":
-        return this.#note(decision);
+        return this.#note(decision, snapshot, signal);
       case "Begin":
         return activeDepartures.open(decision.departure, {
           policy: this.#policyFor(decision.departure, snapshot),
@@ -303,10 +304,16 @@ export class PlanReconciler {
     }
   }
 
-  async #note(decision: Extract<Decision, { kind: "Note" }>): Promise<void> {
-    const { executor, clock } = this.#options;
-    const { departure } = decision;
-    if (!(await this.#isConfirmed(decision))) return;
+  async #note(
+    asked: Extract<Decision, { kind: "Note" }>,
+    snapshot: Snapshot,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { executor, clock, readNode } = this.#options;
+    const { departure } = asked;
+    const policy = this.#policyFor(departure, snapshot);
+    const decision = await confirmedEnd(asked, { executor, clock, readNode, policy }, signal);
+    if (decision === undefined) return;
     let written: DepartureStatus | undefined;
     // If somebody has changed it since, such as a notice, the next pass decides again.
     await executor.record(departure, (fresh) => {
@@ -319,16 +326,6 @@ export class PlanReconciler {
       telemetry.lostUnbegun({ ...departure, status: written });
     }
     this.#sayProblem(decision);
-  }
-
-  /**
-   * Confirms by a read of the API server that a node is gone or replaced: a list may have been
-   * answered from an old cache, or in part.
-   */
-  async #isConfirmed({ event, departure }: Extract<Decision, { kind: "Note" }>): Promise<boolean> {
-    if (event !== "NodeGone" && event !== "MachineReplaced") return true;
-    const fresh = await this.#options.readNode(departure.node.name);
-    return interruptionOf(departure, fresh)?.event === event;
   }
 
   /**

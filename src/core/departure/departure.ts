@@ -105,6 +105,13 @@ export function hasFinalizer({ finalizers = [] }: Pick<Departure, "finalizers">)
   return finalizers.includes(departureFinalizer);
 }
 
+const withMachine: ReadonlySet<unknown> = new Set(["Planned", "Preempted", "Forced", "Expired"]);
+
+/** Whether the departure has ended, and its machine with it. */
+export function hasTakenMachine({ status }: Pick<Departure, "status">): boolean {
+  return withMachine.has(status.outcome);
+}
+
 /** The departure of one node. Its status records what happened. */
 export interface Departure {
   readonly name: string;

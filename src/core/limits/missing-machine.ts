@@ -1,5 +1,5 @@
 import type { NodeFacts } from "../cluster/node.ts";
-import { type Departure, isVoluntary } from "../departure/departure.ts";
+import { type Departure, hasTakenMachine, isVoluntary } from "../departure/departure.ts";
 import type { Policy } from "../policy/policy.ts";
 import { hours, type Instant, type Millis, millis, minus, minutes, plus } from "../time/time.ts";
 
@@ -93,12 +93,6 @@ function lossesOf(
     losses.set(`${uid} ${bootID}`, { departure, goneAt, isReleased, untilAt });
   }
   return [...losses.values()].sort((a, b) => leftFrom(a) - leftFrom(b));
-}
-
-const withMachine: ReadonlySet<unknown> = new Set(["Planned", "Forced", "Preempted", "Expired"]);
-
-function hasTakenMachine({ status }: Departure): boolean {
-  return withMachine.has(status.outcome);
 }
 
 function expectedForMs(departure: Departure, { instance, replacement }: Policy): Millis {

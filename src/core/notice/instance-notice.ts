@@ -1,5 +1,11 @@
 import { type NodeFacts, parseProviderId } from "../cluster/node.ts";
-import { type Departure, isLive, isNoticed, isUnderWay } from "../departure/departure.ts";
+import {
+  type Departure,
+  hasTakenMachine,
+  isLive,
+  isNoticed,
+  isUnderWay,
+} from "../departure/departure.ts";
 import { type HookResult, type Policy, selectPolicy } from "../policy/policy.ts";
 import { hours, type Instant, later, type Millis, minutes, plus } from "../time/time.ts";
 import { policyFor, reactionTo } from "./interruption.ts";
@@ -224,13 +230,11 @@ function isAnothers({ cause, noticedAt }: Notice, node: NodeFacts): boolean {
   return (instanceBornAt ?? createdAt ?? noticedAt) > noticedAt;
 }
 
-const machineLeft: ReadonlySet<unknown> = new Set(["Planned", "Preempted", "Forced", "Expired"]);
-
 /** Whether the event has had its departure, or the machine left by a later one. */
 function isDealtWith(departure: Departure, notice: Notice): boolean {
   if (departure.source === sourceOf(notice)) return true;
-  const { endedAt, outcome } = departure.status;
-  return endedAt !== undefined && endedAt >= notice.noticedAt && machineLeft.has(outcome);
+  const { endedAt } = departure.status;
+  return endedAt !== undefined && endedAt >= notice.noticedAt && hasTakenMachine(departure);
 }
 
 /** Whether the notice expired long ago. */

@@ -4,6 +4,7 @@ import {
   type Departure,
   departureOfNotice,
   freeName,
+  hasTakenMachine,
   isBeingReleased,
   isGraver,
   isLive,
@@ -120,8 +121,11 @@ export function callsOfMarks(
     const source = sourceOf(notice);
     // Evaluated again when the other departure has ended.
     if (former.some(isUndoing)) return [];
+    // A late watch may still show the shutdown of a machine that has left.
     const hasHadIt = former.some(
-      (one) => isOver(one) && one.source === source && one.node.bootID === node.bootID,
+      (one) =>
+        one.node.bootID === node.bootID &&
+        ((isOver(one) && one.source === source) || hasTakenMachine(one)),
     );
     const call = hasHadIt ? undefined : callOf(node, { notice, former, departureNamed });
     return call === undefined ? [] : [call];

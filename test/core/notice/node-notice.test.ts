@@ -304,6 +304,13 @@ describe("a departure for a node's mark", () => {
     expect(orders(node({ ...dying, bootID: "boot-2" }), [ended])).toHaveLength(1);
   });
 
+  it("is not made for the shutdown of a machine that we have released", () => {
+    const status = { phase: "Ended", outcome: "Planned", timeline: [] } as const;
+    const ended = departure({ source: "planner", cause: "Planned", status });
+    expect(calls(node(dying), [ended])).toEqual([]);
+    expect(orders(node({ ...dying, bootID: "boot-2" }), [ended])).toHaveLength(1);
+  });
+
   it("waits for the end of a departure that is being rolled back", () => {
     const undone = { ...toldByAgent, phase: "RollingBack", withdrawnAt: nowAt } as const;
     expect(calls(node(evicted), [departure(undone)])).toEqual([]);
