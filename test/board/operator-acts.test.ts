@@ -134,7 +134,9 @@ describe("an act", () => {
     const set = "kubectl annotate node n1 --overwrite lastcall.dev/hold=2026-11-21T06:00:00Z";
     expect(command).toBe(set);
     expect(says.at(-1)).toMatch(/^n1 leaves at its deadline \S+ even so$/);
-    expect((await acts.preview(hold("n1"))).says.at(-1)).toMatch(/^lifetime\.max .+ even so: /);
+    expect((await acts.preview(hold("n1"))).says.at(-1)).toMatch(
+      /^The lifetime\.max of n1 .+ even so: /,
+    );
     expect((await acts.preview(hold("n1", plus(dawn, hours(1))))).says).toHaveLength(2);
     expect(await perform(hold("n1", until))).toMatchObject({ kind: "Done" });
     expect(holdOn("n1")).toBe("2026-11-21T06:00:00Z");

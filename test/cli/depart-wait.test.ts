@@ -147,6 +147,7 @@ describe("lastcall depart", () => {
   it.each([
     [2, ["n1", "--at", "tomorrow"], 'Cannot read --at: found "tomorrow", expected a time such as'],
     [2, ["n1", "--at", "22:00", "--by", "2h"], "the departure starts at 2026-11-20T21:00:00.000Z"],
+    [2, ["-l", " "], "selects every node, expected labels such as pool=spot"],
     [1, ["-l", "pool=none"], "no node has the labels pool=none"],
     [2, ["n1", "-l", "pool=batch"], "expected one of the two"],
   ] as const)("exits with %i on %j and writes nothing", async (code, args, says) => {

@@ -39,7 +39,7 @@ describe("lastcall hold", () => {
     const { stderr } = await cli.run(["hold", "n1", "--for", "30h", "--dry-run"]);
     expect(stderr).toContain("n1 leaves at its deadline 2026-11-20T23:30:00Z even so");
     expect((await cli.run(["hold", "n1", "--dry-run"])).stderr).toContain(
-      "lifetime.max of policy spot ends at 2026-11-21T00:00:00Z even so",
+      "The lifetime.max of n1 by policy spot ends at 2026-11-21T00:00:00Z even so",
     );
     expect(annotationsOf("n1")["lastcall.dev/hold"]).toBeUndefined();
   });
@@ -60,6 +60,7 @@ describe("lastcall hold", () => {
   it.each([
     [2, [], "no argument was given, expected NODE… or -l SELECTOR"],
     [2, ["n1", "-l", "a=b"], "found n1 and -l a=b, expected one of the two"],
+    [2, ["-l", " , "], "selects every node, expected labels such as pool=spot"],
     [1, ["-l", "pool=none"], "no node has the labels pool=none"],
     [1, ["n1", "n11"], "there is no such node"],
     [2, ["n1", "--for", "4 hours"], 'found "4 hours" (4h?), expected a duration'],

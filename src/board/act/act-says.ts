@@ -1,6 +1,17 @@
-import { holdAnnotation, holdOf, type NodeFacts } from "../../core/cluster/node.ts";
+import {
+  holdAnnotation,
+  holdByAnnotation,
+  holdOf,
+  type NodeFacts,
+} from "../../core/cluster/node.ts";
 import type { DepartStep } from "../../core/departure/decision.ts";
-import { type Departure, isLive, isVoluntary } from "../../core/departure/departure.ts";
+import {
+  type Departure,
+  isLive,
+  isNoticed,
+  isUnderWay,
+  isVoluntary,
+} from "../../core/departure/departure.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { briefInstant } from "./act.ts";
@@ -102,6 +113,36 @@ export function freezeSays(
       ? [`That ends the current freeze sooner: it is frozen until ${briefInstant(seen)}`]
       : []),
   ];
+}
+
+/** What a hold, or its end, does to the departures of its node that have been made already. */
+export function heldDepartureSays(
+  departures: readonly Departure[],
+  value: string | null,
+): readonly string[] {
+  return departures.filter(isLive).flatMap((departure) => {
+    const { name, node, cause, departAt, status } = departure;
+    if (isNoticed(departure)) return [`${node.name} leaves on a notice even so: departure ${name}`];
+    if (cause === "Manual") {
+      const at =
+        isUnderWay(departure) || departAt === undefined ? "" : ` at ${briefInstant(departAt)}`;
+      return [`${node.name} leaves as requested${at} even so: departure ${name}`];
+    }
+    if (value === null || !isUnderWay(departure)) return [];
+    return [
+      `${node.name} is leaving (${status.phase}): the hold cancels departure ${name}, and what has been done is undone`,
+    ];
+  });
+}
+
+/** Whose hold is replaced or removed. */
+export function replacedHoldSays(node: NodeFacts, value: string | null): readonly string[] {
+  const seen = node.annotations[holdAnnotation];
+  if (seen === undefined || seen === value) return [];
+  const by = node.annotations[holdByAnnotation];
+  if (value === null && by === undefined) return [];
+  const whose = by === undefined ? "" : ` by ${by}`;
+  return [`It ${value === null ? "ends" : "replaces"} the hold "${seen}" of ${node.name}${whose}`];
 }
 
 /** What neither a hold nor a freeze stops: nodes that reach their deadline, the earliest first. */

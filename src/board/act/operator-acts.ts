@@ -8,7 +8,7 @@ import type {
 } from "../../contracts/cluster.ts";
 import { bornAt, holdAnnotation, type NodeFacts } from "../../core/cluster/node.ts";
 import { type DepartStep, departStep } from "../../core/departure/decision.ts";
-import type { Departure } from "../../core/departure/departure.ts";
+import { type Departure, isLive, isNoticed } from "../../core/departure/departure.ts";
 import { planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../../core/drain-plan/drain-plan-report.ts";
 import { defaultPolicy, selectPolicy } from "../../core/policy/policy.ts";
@@ -30,7 +30,9 @@ import {
   departSays,
   forcedSays,
   freezeSays,
+  heldDepartureSays,
   holdSays,
+  replacedHoldSays,
   withdrawSays,
 } from "./act-says.ts";
 
@@ -126,7 +128,12 @@ export class OperatorActs {
     const refusal =
       value === null && seen === null ? `${name} has no ${holdAnnotation} to remove` : undefined;
     return {
-      says: [...holdSays(node, value), ...this.#limitSays(node, value)],
+      says: [
+        ...holdSays(node, value),
+        ...replacedHoldSays(node, value),
+        ...heldDepartureSays(this.#options.fleet.departuresOf(uid), value),
+        ...this.#limitSays(node, value),
+      ],
       refusal: refusal ?? this.#pastHold(name, value),
       seen: JSON.stringify(seen),
       carryOut: () => this.#options.writes.hold({ name, uid, seen }, value),
@@ -199,11 +206,13 @@ export class OperatorActs {
     const policy = selectPolicy(node, this.#options.fleet.policies())?.policy;
     const deadlineAt = this.#lastInstantOf(node);
     if (value === null || policy === undefined || deadlineAt === undefined) return [];
+    // Nothing of it leaves as planned, at its deadline either.
+    if (policy.paused) return [];
     const endsAt = plus(deadlineAt, policy.lifetime.reserveMs);
     const until = value === "true" ? undefined : parseInstant(value);
     if (until === undefined) {
       return [
-        `lifetime.max of policy ${policy.name} ends at ${briefInstant(endsAt)} even so: a machine with such a limit is terminated then, without a drain before`,
+        `The lifetime.max of ${node.name} by policy ${policy.name} ends at ${briefInstant(endsAt)} even so: a machine with such a limit is terminated then, without a drain before`,
       ];
     }
     if (until <= deadlineAt) return [];
@@ -258,7 +267,10 @@ export class OperatorActs {
     const { fleet } = this.#options;
     const { nodes, policies } = fleet.view();
     const forced = nodes.flatMap((node) => {
-      if (selectPolicy(node, policies)?.policy.name !== policy) return [];
+      const own = selectPolicy(node, policies)?.policy;
+      if (own?.name !== policy || own.paused) return [];
+      // It leaves by that departure, whatever its deadline.
+      if (fleet.departuresOf(node.uid).some((one) => isLeavingAnyway(one))) return [];
       const deadlineAt = this.#lastInstantOf(node);
       return deadlineAt === undefined || deadlineAt >= until ? [] : { name: node.name, deadlineAt };
     });
@@ -306,4 +318,9 @@ function nothing(refusal: string): ActFinding {
 
 function noNode(name: string): string {
   return `The node ${name} shown here no longer exists`;
+}
+
+/** Whether neither a hold nor a freeze concerns the departure. */
+function isLeavingAnyway(departure: Departure): boolean {
+  return isLive(departure) && (departure.cause === "Manual" || isNoticed(departure));
 }

@@ -12,6 +12,13 @@ export interface NodesAsked {
 
 /** Throws USAGE unless nodes are given by name or by labels, and not by both. */
 export function checkNodes({ command, words, selector }: NodesAsked): void {
+  // The API server takes it for no selector at all: every node of the cluster.
+  if (selector !== undefined && !/[^\s,]/.test(selector)) {
+    throw new LastcallError(
+      "USAGE",
+      `Cannot run lastcall ${command}: -l ${JSON.stringify(selector)} selects every node, expected labels such as pool=spot`,
+    );
+  }
   if ((words.length === 0) !== (selector === undefined)) return;
   const found =
     words.length === 0

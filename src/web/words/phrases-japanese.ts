@@ -211,9 +211,28 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     "今の凍結より早く終わります。今は $1 までです",
   ],
   [
-    /^lifetime\.max of policy (.+) ends at (\S+) even so: a machine with such a limit is terminated then, without a drain before$/,
-    "それでもポリシー $1 の lifetime.max は $2 に終わり、その上限のあるマシンは事前のドレインなしに終了されます",
+    /^The lifetime\.max of (\S+) by policy (.+) ends at (\S+) even so: a machine with such a limit is terminated then, without a drain before$/,
+    "それでもポリシー $2 による $1 の lifetime.max は $3 に終わり、その上限のあるマシンは事前のドレインなしに終了されます",
   ],
+  [
+    /^(\S+) is leaving \((\S+)\): the hold cancels departure (\S+), and what has been done is undone$/,
+    "$1 は出発中（$2）です。保留により出発 $3 は取り消され、行われたことは元に戻されます",
+  ],
+  [
+    /^(\S+) leaves as requested at (\S+) even so: departure (\S+)$/,
+    "$1 はそれでも要求どおり $2 に出発します：出発 $3",
+  ],
+  [
+    /^(\S+) leaves as requested even so: departure (\S+)$/,
+    "$1 はそれでも要求どおり出発します：出発 $2",
+  ],
+  [
+    /^(\S+) leaves on a notice even so: departure (\S+)$/,
+    "$1 はそれでも通知により出発します：出発 $2",
+  ],
+  [/^It replaces the hold "(.+)" of (\S+) by (.+)$/, "$3 による $2 の保留「$1」を置き換えます"],
+  [/^It replaces the hold "(.+)" of (\S+)$/, "$2 の保留「$1」を置き換えます"],
+  [/^It ends the hold "(.+)" of (\S+) by (.+)$/, "$3 による $2 の保留「$1」を終えます"],
   [/^(.+) leaves at its deadline (\S+) even so$/, "$1 はそれでも期限の $2 に出発します"],
   [
     /^(\d+) nodes leave at their deadlines even so, the first at (\S+): (.+)$/,
