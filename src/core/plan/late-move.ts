@@ -2,9 +2,10 @@ import type { Decision } from "../departure/decision.ts";
 import type { Pass } from "./plan.ts";
 
 /**
- * The decisions without the moves that follow from a start which has not happened yet: one that
- * this pass asks for, or that the plan expects now. The pass that sees the start, or what holds it,
- * moves the others. If that cannot be recorded, every pass would move all others a little further.
+ * The decisions without the moves of future departures that follow from a start which has not
+ * happened yet: one that this pass asks for, or that the plan expects now. The pass that sees the
+ * start, or what holds it, moves them. If that cannot be recorded, every pass would move all of
+ * them a little further. One that is due itself is moved: otherwise it would start.
  */
 export function withoutEarlyMoves(decisions: readonly Decision[], pass: Pass): readonly Decision[] {
   const { planned, begun, leaving, now, snapshot } = pass;
@@ -15,8 +16,8 @@ export function withoutEarlyMoves(decisions: readonly Decision[], pass: Pass): r
   const starting = new Set([...begun, ...expected]);
   return decisions.filter((one) => {
     if (one.kind !== "Move" || leaving.has(one.departure.node.uid)) return true;
-    if (one.departAt <= now) return true;
     const { departure, policy = "" } = one;
+    if (one.departAt <= now || (departure.departAt ?? now) <= now) return true;
     return departure.policy !== policy || !starting.has(policy);
   });
 }
