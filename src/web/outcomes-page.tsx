@@ -87,7 +87,7 @@ export function OutcomesPage({ view, list }: PageProps): VNode {
 function Meanings({ view: { words } }: { readonly view: PageView }): VNode {
   return (
     <section aria-labelledby="meanings">
-      <h2 id="meanings">{words.outcomes}</h2>
+      <h2 id="meanings">{words.outcomesMean}</h2>
       <dl class="meanings">
         {outcomes.map((outcome) => (
           <div key={outcome}>

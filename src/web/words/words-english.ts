@@ -234,6 +234,7 @@ export const english: Words = {
     Cancelled: "Cancelled",
     Failed: "Failed",
   },
+  outcomesMean: "What the outcomes mean",
   outcomeMeanings: {
     Planned: "It left as planned or requested, and every pod was evicted within its budget.",
     Preempted: "The cloud took it, or it was released after a notice; no pod was left on it.",

@@ -229,6 +229,7 @@ export const japanese: Words = {
     Cancelled: "キャンセル",
     Failed: "失敗",
   },
+  outcomesMean: "結果の意味",
   outcomeMeanings: {
     Planned: "計画または依頼のとおりに出発し、すべての Pod が予算の範囲で退避しました。",
     Preempted: "クラウドに中断されたか、通知のあとに解放されました。Pod は残っていませんでした。",

@@ -198,6 +198,7 @@ export interface Words {
   readonly phases: Readonly<Record<Phase, string>>;
   readonly outcomesWords: Readonly<Record<Outcome, string>>;
   /** As in docs/glossary.md. */
+  readonly outcomesMean: string;
   readonly outcomeMeanings: Readonly<Record<Outcome, string>>;
   readonly causes: Readonly<Record<Cause, string>>;
 }
