@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { CommandIo } from "../../src/cli/command-line/command.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
 import { seededRng } from "../../src/core/chance/chance.ts";
@@ -92,6 +92,19 @@ describe("lastcall depart", () => {
         ? ""
         : `lastcall: ${told}, which applies only to planned departures: it leaves anyway\n`,
     );
+  });
+
+  it("names each node whose Departure could not be created", async () => {
+    const send = world.api.send.bind(world.api);
+    vi.spyOn(world.api, "send").mockImplementation((request) => {
+      const isRefused = request.method === "POST" && JSON.stringify(request.body).includes("n0-");
+      const body = { kind: "Status", reason: "InternalError", message: "the webhook failed" };
+      return isRefused ? Promise.resolve({ status: 500, body }) : send(request);
+    });
+    const { exit, stdout, stderr } = await lastcall("depart", "n0", "n1", "--at", at);
+    expect(exit).not.toBe(0);
+    expect(stdout).toMatch(/^departure\/n1-\w+ created: n1 leaves at .*\n$/);
+    expect(stderr).toMatch(/^lastcall: Cannot make n0 depart: cannot .*the webhook failed/);
   });
 
   it("moves an earlier request, and says if nothing changes", async () => {

@@ -232,10 +232,19 @@ async function writeAll(
       written.push({ node: node.name, step, object, uid });
     } catch (error) {
       if (!isLastcallError(error)) throw error;
-      faults.push(error);
+      faults.push(faultOf(node, error));
     }
   }
   return { written, faults };
+}
+
+/** Of several nodes, the one whose request failed has to be requested again. */
+function faultOf({ name }: NodeFacts, cause: LastcallError): LastcallError {
+  const why = cause.message.replace(/^Cannot /, "cannot ");
+  const { code, retryable, details } = cause;
+  return new LastcallError(code, `Cannot make ${name} depart: ${why}`, {
+    ...{ cause, retryable, details },
+  });
 }
 
 /** The object as it would have been written. */
