@@ -47,6 +47,11 @@ export class ServerClock implements Clock {
     this.#heard = [...recent, { aheadMs, atMs }];
   }
 
+  /** Whether the server's time is known. */
+  isTold(): boolean {
+    return this.#heard.length > 0;
+  }
+
   now(): Instant {
     return plus(this.#own.now(), this.#offsetMs());
   }

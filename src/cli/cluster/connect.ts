@@ -95,6 +95,11 @@ export class ClusterClock implements Clock {
     return plus(at, millis(Math.round((this.#clock.monotonic() - heardMs) * rate)));
   }
 
+  /** Whether the cluster has told another time than this computer's. */
+  isTold(): boolean {
+    return this.#told !== undefined;
+  }
+
   /** How many times faster than this computer's clock it runs. */
   rate(): number {
     return this.#told?.rate ?? 1;
@@ -120,11 +125,11 @@ export class ClusterClock implements Clock {
     }
   }
 
-  /** Asks once. A cluster that reports no time has this computer's time. */
+  /** Asks once, as a board does: it shows this computer's time rather than nothing. */
   async find(signal: AbortSignal): Promise<void> {
     const over = new AbortController();
     const late = this.#clock.sleep(patienceMs, over.signal).catch(() => undefined);
-    await Promise.race([this.#ask(AbortSignal.any([signal, over.signal])), late]);
+    await Promise.race([this.ask(AbortSignal.any([signal, over.signal])), late]);
     over.abort();
   }
 
@@ -133,12 +138,16 @@ export class ClusterClock implements Clock {
     while (this.#told?.isModel === true && !signal.aborted) {
       await this.#clock.sleep(pauseMs, signal).catch(() => undefined);
       const before = this.rate();
-      await this.#ask(signal);
+      await this.ask(signal);
       if (this.rate() !== before) onChange();
     }
   }
 
-  async #ask(signal: AbortSignal): Promise<void> {
+  /**
+   * Asks once, and waits for as long as a request may take. A cluster that reports no time has this
+   * computer's time.
+   */
+  async ask(signal: AbortSignal): Promise<void> {
     try {
       const { body, serverAt } = await this.#api.send({ method: "GET", path: "/version", signal });
       const heardMs = this.#clock.monotonic();

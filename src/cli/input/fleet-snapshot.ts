@@ -138,6 +138,9 @@ function distinct(objects: readonly KubeObject[]): readonly KubeObject[] {
   return [...found.values()];
 }
 
+const untoldTime =
+  "lastcall: The API server does not say what time it is, so this computer's clock is used: check that it is right\n";
+
 interface ReadCluster extends Pick<FleetSnapshot, "readAt" | "operation"> {
   readonly objects: readonly KubeObject[];
 }
@@ -149,9 +152,11 @@ async function readCluster(
 ): Promise<ReadCluster> {
   const { listAll } = await import("../../kube/watch/collection.ts");
   const paths = await import("../../kube/object/api-call.ts");
-  const { api, close, namespace } = needs.api
+  const { onServerTime } = await import("../../kube/server-clock.ts");
+  const { close, namespace, ...connected } = needs.api
     ? { api: needs.api, close: () => {}, namespace: "lastcall" }
     : await connect({ ...source, signal: io.signal }, io);
+  const { api, clock: serverClock } = onServerTime(connected.api, io.clock);
   const node = needs.podsOfNode;
   const kinds = [
     { kind: "Node", path: paths.nodesPath },
@@ -189,9 +194,11 @@ async function readCluster(
       if (found?.length === 0) return [{ kind: `${kind}List` }];
       return (found ?? []).map((object) => ({ ...object, kind }));
     });
-    const clock = new ClusterClock(api, io.clock);
-    const [read] = await Promise.all([Promise.all(lists), clock.find(io.signal)]);
+    // Instants that are written are relative to this time, so the lists state it as well.
+    const clock = new ClusterClock(api, serverClock);
+    const [read] = await Promise.all([Promise.all(lists), clock.ask(io.signal)]);
     const readAt = clock.now();
+    if (!clock.isTold() && !serverClock.isTold()) io.err(untoldTime);
     const operation = needs.operation
       ? await readOperation({ api, namespace: source.namespace ?? namespace }, { at: readAt })
       : undefined;
