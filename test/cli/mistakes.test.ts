@@ -112,6 +112,8 @@ const mistakes: Readonly<Record<string, readonly Mistake[]>> = {
     { typed: "depart ip-10-0-0-1", exit: 1, says: ["did you mean ip-10-0-0-1.ec2.internal?"] },
     { typed: "depart nobody", exit: 1, says: ["there is no such node", "kubectl get nodes"] },
     { typed: "depart node-1 --at 10pm", exit: 2, says: ["--at", '"10pm"', "22:00"] },
+    { typed: "depart node-1 --at 0s", exit: 2, says: ['found "0s", expected a time'] },
+    { typed: "unfreeze", exit: 2, says: ["use lastcall freeze --undo"] },
     { typed: "depart node-1 --by 2020-01-01T00:00:00Z", exit: 2, says: ["--by", "a later time"] },
     {
       typed: "depart node-1 --wait --dry-run",

@@ -289,6 +289,16 @@ describe("a flag without an effect is refused", () => {
   });
 
   it.each([
+    ["a variable", { env: { LASTCALL_POLICY: "spot" } }, "LASTCALL_POLICY"],
+    ["the config file", { env: {}, file: file("policy: [spot]") }, "lastcall.yaml:1: policy"],
+  ])("and names %s if the other is from there", (_, sources, place) => {
+    const sentence = `it has no effect together with ${place}, remove one of the two`;
+    expect(() => resolveOptions("freeze", { flags: { all: true }, ...sources })).toThrow(
+      new LastcallError("USAGE", `Cannot use --all: ${sentence}`),
+    );
+  });
+
+  it.each([
     ["if the other is a variable", { flags: { hours: "3" }, env: { LASTCALL_HEADLESS: "1" } }],
     ["if it is a variable itself", { flags: {}, env: { LASTCALL_HOURS: "3" } }],
     ["if it is in the config file", { flags: {}, env: {}, file: file("hours: 3") }],

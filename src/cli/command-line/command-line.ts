@@ -288,6 +288,8 @@ const commandHabits: Readonly<Record<string, string>> = {
   drain: "use lastcall depart NODE, which lastcall drain-plan NODE shows beforehand",
   annotate: "use lastcall hold NODE, or kubectl annotate",
   pause: "use lastcall freeze --all --until TIME, or lastcall hold NODE for single nodes",
+  unfreeze: "use lastcall freeze --undo",
+  unhold: "use lastcall hold NODE --undo",
   uncordon: "use kubectl delete departure NAME, which cancels it and uncordons its node",
   apply: "use kubectl apply -f FILE for policies, or lastcall setup crds --apply",
   delete: "use kubectl delete departure NAME, which cancels it",

@@ -54,8 +54,7 @@ export function resolveOptions<Of extends Command>(
       resolveOption({ command, option, sources }),
     ]),
   );
-  for (const option of optionsFor(command))
-    checkCompany(option, { flags: sources.flags, resolved });
+  for (const option of optionsFor(command)) checkCompany(option, { command, sources, resolved });
   checkStandardInput(resolved);
   return Object.freeze(resolved) as OptionsOf<Of>;
 }
@@ -67,11 +66,12 @@ export function resolveOptions<Of extends Command>(
 function checkCompany(
   { name, needs = "", excludes = [] }: Option,
   given: {
-    readonly flags: OptionSources["flags"];
+    readonly command: Command;
+    readonly sources: OptionSources;
     readonly resolved: Readonly<Record<string, unknown>>;
   },
 ): void {
-  if (!isGiven(given.flags[fieldNameOf(name)])) return;
+  if (!isGiven(given.sources.flags[fieldNameOf(name)])) return;
   const [needed = "", value = "true"] = needs.split("=");
   if (needs !== "" && String(given.resolved[fieldNameOf(needed)] ?? "") !== value) {
     const sentence = `it has no effect without --${needs}, add that or remove --${name}`;
@@ -79,8 +79,18 @@ function checkCompany(
   }
   const other = excludes.find((one) => isGiven(given.resolved[fieldNameOf(one)]));
   if (other === undefined) return;
-  const sentence = `it has no effect together with --${other}, remove one of the two`;
+  const sentence = `it has no effect together with ${placeOf(other, given)}, remove one of the two`;
   throw new LastcallError("USAGE", `Cannot use --${name}: ${sentence}`);
+}
+
+/** Where its value is from: nobody finds `--policy` on a command line that does not have it. */
+function placeOf(
+  name: string,
+  { command, sources }: { readonly command: Command; readonly sources: OptionSources },
+): string {
+  if (isGiven(sources.flags[fieldNameOf(name)])) return `--${name}`;
+  if (sources.env[variableOf(name)]) return variableOf(name);
+  return sources.file?.textsOf(command, name)?.place ?? `--${name}`;
 }
 
 function isGiven(value: unknown): boolean {
@@ -223,7 +233,9 @@ function readTime(text: string): OptionValue {
   if (value !== undefined) return { value };
   const wanted =
     "a time such as 22:00, a duration from now such as 2h, or an RFC 3339 instant such as 2026-12-01T00:00:00Z";
-  return { wanted, meant: durationMeant(text) };
+  const meant = durationMeant(text);
+  // No time at all is in the right format already.
+  return { wanted, meant: meant === text ? undefined : meant };
 }
 
 function isWebAddress(text: string): boolean {
