@@ -147,7 +147,7 @@ describe("the table of a plan", () => {
   it("calls a departure due whose time has come but which has not started", async () => {
     const { out } = await printed([node("n1"), policy({}), held("n1", "2026-11-20T00:57:00Z")]);
     expect(out).toMatch(
-      /^Policy spot: 1 node\. The departure is held back; Waits for the budget \(1\)\.\n/,
+      /^Policy spot: 1 node\. The departure is held back\. Held: Waits for the budget \(1\)\.\n/,
     );
     expect(out).toMatch(/^n1 +due 3m ago +in 22h30m +Spaced$/m);
   });

@@ -297,7 +297,7 @@ describe("The board in a terminal", () => {
     const picture = pictureOf({ policies: [{ ...policy, shut }] }, { headline: lines });
     const text = textOf(picture, { columns: 120 });
     expect(text).toContain(
-      " spot        closed for departures; 2 departures are held back; Waits for the budget (2)",
+      " spot        Closed for departures. 2 departures are held back. Held: Waits for the budget (2)",
     );
     expect(text).toContain(" Next        n1 leaves at 11-20 09:00");
     const small = textOf(picture, { rows: 16 });

@@ -106,7 +106,7 @@ describe("in Japanese", () => {
       "ポリシーは一時停止中で、12 台のノードに出発時刻がありません",
     ],
     [
-      "Frozen until 2026-11-20T09:30:00.000Z; All 3 departures are on schedule",
+      "Frozen until 2026-11-20T09:30:00.000Z. All 3 departures are on schedule",
       "2026-11-20T09:30:00.000Z まで凍結中、全 3 件の出発は予定どおりです",
     ],
     ["n1 leaves at 2026-11-20T09:30:00.000Z", "n1 は 2026-11-20T09:30:00.000Z に出発します"],

@@ -38,10 +38,11 @@ export function headlineLines(
     const waiting = one.waiting.map(
       ({ reason, departures }) => `${reasonWords[reason]?.en ?? reason} (${departures})`,
     );
-    const text = [isClosed ? "closed for departures" : "", one.text, ...waiting];
+    const held = waiting.length === 0 ? "" : `Held: ${waiting.join(", ")}`;
+    const text = [isClosed ? "Closed for departures" : "", one.text, held];
     return [
       cell(` ${fitted(one.policy ?? one.subject, width)}  `, "strong"),
-      cell(withShortTimes(text.filter(Boolean).join("; ")), tones[one.tone]),
+      cell(withShortTimes(text.filter(Boolean).join(". ")), tones[one.tone]),
     ];
   });
   const more = rest > 0 ? [[cell(` and ${rest} more policies`, "dim")]] : [];

@@ -123,11 +123,12 @@ function headlineText({ policies }: PlanReport, headline: readonly HeadlineLine[
     const of = policies.find(({ name }) => name === policy);
     const nodes = of === undefined ? "" : `${counted(of.matched, "node")}. `;
     const moved = of === undefined ? "" : movedText(of);
-    const held = waiting.map(
-      ({ reason, departures }) => `; ${reasonWords[reason]?.en ?? reason} (${departures})`,
+    const reasons = waiting.map(
+      ({ reason, departures }) => `${reasonWords[reason]?.en ?? reason} (${departures})`,
     );
+    const held = reasons.length === 0 ? "" : `. Held: ${reasons.join(", ")}`;
     const about = policy === null ? subject : `${subject} ${policy}`;
-    return `${about}: ${nodes}${text}${held.join("")}${moved}.\n`;
+    return `${about}: ${nodes}${text}${moved}${held}.\n`;
   });
   return lines.join("");
 }

@@ -123,7 +123,7 @@ function policyLine(plan: PolicyPlan, { blocked, held, at }: HeldAndBlocked): He
   const frozen = freezeUntil !== undefined && freezeUntil > at ? freezeUntil : undefined;
   const isNoted = reason === "Paused" || policy.dryRun || frozen !== undefined || held.length > 0;
   const isBad = reason !== "InTime" && reason !== "Paused" && reason !== "NoNodes";
-  const text = frozen === undefined ? explain : `Frozen until ${formatInstant(frozen)}; ${explain}`;
+  const text = frozen === undefined ? explain : `Frozen until ${formatInstant(frozen)}. ${explain}`;
   return line("Policy", isBad ? "Bad" : isNoted ? "Note" : "Good", text, {
     policy: policy.name,
     waiting: waitingOf(held),

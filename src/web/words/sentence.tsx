@@ -147,7 +147,8 @@ function afterEvent(text: string): string | undefined {
 }
 
 function inParts(text: string): string | undefined {
-  const parts = text.split("; ");
+  // After an instant, a full stop ends a sentence.
+  const parts = text.split(/; |(?<=Z)\. /);
   const found = parts.map((part) => whole(part) ?? phrase(part));
   if (found.every((part) => part === undefined)) return undefined;
   return parts.map((part, place) => found[place] ?? part).join("、");

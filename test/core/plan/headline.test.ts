@@ -74,7 +74,7 @@ describe("the headline of a fleet", () => {
     const policies = [aPolicy({ gates: { blockingPods: [], freezeUntil } })];
     const [policy] = headline({ policies })("Policy");
     expect(policy?.tone).toBe("Note");
-    expect(policy?.text).toMatch(/^Frozen until 2026-11-20T15:00:00\.000Z; /);
+    expect(policy?.text).toMatch(/^Frozen until 2026-11-20T15:00:00\.000Z\. All 3 departures /);
   });
 
   it("says what due departures wait for, the most frequent reason first", () => {
