@@ -258,12 +258,12 @@ describe("A node's row", () => {
     [
       "terminating pods",
       { kind: "Draining", podsLeft: 2, podsTotal: 5, blocked: 0 },
-      "now        2 of 5 pods left",
+      "now        2 of 5 pods still there",
     ],
     [
       "pods that a budget blocks",
       { kind: "Draining", podsLeft: 2, podsTotal: 5, blocked: 1 },
-      "2 of 5 pods left, 1 blocked by a budget",
+      "2 of 5 pods still there, 1 blocked by a budget",
     ],
     ["no pods left", { kind: "Releasing" }, "drained, releasing"],
     ["been cancelled", { kind: "RollingBack" }, "stays      uncordoned"],

@@ -56,7 +56,7 @@ describe("lastcall depart --wait", () => {
     expect(stderr.split("\n")).toEqual([
       "lastcall: Nobody holds the Lease: no controller runs, or it runs without leader election",
       "lastcall: n1 Scheduled",
-      "lastcall: n1 Draining, 3 of 12 pods left",
+      "lastcall: n1 Draining, 3 of 12 pods still there",
       "lastcall: n1 Ended, Planned: Node n1 left as planned",
       "",
     ]);

@@ -150,7 +150,7 @@ function progressOf({ node, name }: Awaited, departure: Departure | undefined): 
 
 function podsLeft({ phase, drain }: DepartureStatus): string {
   if (phase !== "Draining" || drain === undefined) return "";
-  return `, ${drain.left} of ${counted(drain.total, "pod")} left`;
+  return `, ${drain.left} of ${counted(drain.total, "pod")} still there`;
 }
 
 /** So that nobody takes Ctrl-C for a way to keep the node. */

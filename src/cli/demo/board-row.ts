@@ -172,7 +172,7 @@ function whyText(
 function drainText(doing: Extract<NodeActivity, { kind: "Draining" }>): string {
   const { podsLeft, podsTotal, blocked } = doing;
   const held = blocked === 0 ? "" : `, ${blocked} blocked by a budget`;
-  return `${podsLeft} of ${podsTotal} pods left${held}`;
+  return `${podsLeft} of ${podsTotal} pods still there${held}`;
 }
 
 function takenText(doing: Extract<NodeActivity, { kind: "Taken" }>, now: Instant): string {
