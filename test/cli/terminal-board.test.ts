@@ -132,7 +132,7 @@ describe("The board in a terminal", () => {
     [
       "a draining node",
       { state: "Leaving", phase: "Draining", pods: podsLeft(2, 8) },
-      /^ n1 +20h00m {2}now +████▌· 2 of 8 pods left, 4h00m to go$/m,
+      /^ n1 +20h00m {2}now +████▌· 2 of 8 pods there, 4h00m to go$/m,
     ],
     [
       "a running notice",
@@ -140,7 +140,7 @@ describe("The board in a terminal", () => {
         ...{ state: "Leaving", noticedAt: now, deadlineAt: plus(now, seconds(34)) },
         pods: { ...podsLeft(3, 4), blocked: 1 },
       },
-      /NOTICE +█▌···· 3 of 4 pods left, 34 s to go, 1 blocked$/m,
+      /NOTICE +█▌···· 3 of 4 pods there, 34 s to go, 1 blocked$/m,
     ],
     ["a hold", { state: "Held", reason: "BudgetSpent" }, /held +Waits for the budget/],
     ["a time that has passed", { departAt: now }, / due +Spaced/],
@@ -209,8 +209,13 @@ describe("The board in a terminal", () => {
     expect(text).toContain(` ${expected.replace("x7km", "b2wd")}  `);
   });
 
-  it("shows the whole explanation if there is room", () => {
-    expect(textOf(pictureOf(), { columns: 120 })).toMatch(/ in 3h00m {4}leaves at nine\.$/m);
+  it.each([
+    [120, "Missed", "missed its time at eight.", "missed its time at eight."],
+    [120, "Missed", "missed its time ".repeat(20), "Missed its time"],
+    [200, "Spaced", "leaves at 2026-11-20T09:00:00Z.", "Spaced from its neighbours"],
+  ] as const)("explains on %i columns a row planned as %s: %s", (columns, plannedBy, why, said) => {
+    const rows = [row("n1", { reason: plannedBy, plannedBy, explain: `n1 ${why}` })];
+    expect(`${textOf(pictureOf({ rows }), { columns })}\n`).toContain(` in 3h00m    ${said}\n`);
   });
 
   it("shows the whole message of a blocking budget if there is room", () => {
@@ -221,7 +226,7 @@ describe("The board in a terminal", () => {
       }),
     ];
     expect(textOf(pictureOf({ rows }), { columns: 200 })).toContain(
-      "2 blocked by shop/web-0: The disruption budget web needs 2 healthy pods and has 2 currently; and 1 more pod",
+      "3 of 4 pods still there, 2 blocked by shop/web-0: The disruption budget web needs 2 healthy pods and has 2 currently; and 1 more pod",
     );
     expect(textOf(pictureOf({ rows }))).toMatch(/4h00m to go, 2 blocked$/m);
   });
@@ -334,7 +339,7 @@ describe("A node that is described", () => {
       expect(text).toMatch(/^ Departure +n1-1$/m);
       expect(text).toMatch(/^ Phase +Draining$/m);
       expect(text).toMatch(/^ Deadline +11-20 10:00 UTC, in 4h00m$/m);
-      expect(text).toMatch(/^ Pods +3 of 4 left, 2 blocked$/m);
+      expect(text).toMatch(/^ Pods +3 of 4 still there, 2 blocked$/m);
       // The whole sentence, on as many lines as it takes.
       expect(text.replaceAll(/\s+/g, " ")).toContain(`has 2 currently; and 1 more pod`);
       expect(text).toMatch(/^ Steps of n1-1\n 11-20 05:57 {2}Preparing: Due: n1 starts to leave$/m);

@@ -82,7 +82,7 @@ function podText({ total, left, ...counts }: PodCounts): string {
     ...[[killed, "killed"] as const, [leftBehind, "left behind"] as const],
   ];
   const parts = said.flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`]));
-  return [`${left} of ${total} left`, ...parts].join(", ");
+  return [`${left} of ${total} still there`, ...parts].join(", ");
 }
 
 /** The steps of a departure, oldest first. */

@@ -199,8 +199,9 @@ function whyText(
   const isWide = columns >= columnsForSentence && space >= spaceForSentence;
   const { state, phase, pods, deadlineAt, reason, plannedBy, heldBackTo, explain, hold } = row;
   if (state === "Leaving") {
+    const there = isWide ? "still there" : "there";
     const left =
-      pods === null ? (phase ?? "") : `${pods.left} of ${counted(pods.total, "pod")} left`;
+      pods === null ? (phase ?? "") : `${pods.left} of ${counted(pods.total, "pod")} ${there}`;
     const deadline =
       deadlineAt === null || columns >= columnsForDeadline
         ? ""
@@ -212,12 +213,23 @@ function whyText(
   const sentence = explain.startsWith(`${row.node} `)
     ? explain.slice(row.node.length + 1)
     : explain;
-  if (isWide) return held === undefined ? sentence : `${held}: ${sentence}`;
+  if (isWide && adds(row, { sentence, space })) {
+    return held === undefined ? sentence : `${held}: ${sentence}`;
+  }
   if (held !== undefined) return held;
   if (heldBackTo !== null) return `held back, ${relativeTime(heldBackTo, now)}`;
   const why = state === "Scheduled" ? (plannedBy ?? reason) : reason;
   // A reason from a newer version has no text here.
   return reasonWords[why]?.en ?? why;
+}
+
+/** A planned row has the instants of the sentence in its columns. */
+function adds(
+  { state, plannedBy }: BoardRow,
+  { sentence, space }: { readonly sentence: string; readonly space: number },
+): boolean {
+  if (state !== "Scheduled") return true;
+  return plannedBy !== "Spaced" && sentence.length <= space;
 }
 
 /** The budgets' part comes last in the description of a drain, and may be longer than the line. */
