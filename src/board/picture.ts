@@ -56,13 +56,20 @@ export function boardPicture(seen: FleetView, facts: PictureFacts): BoardPicture
   }
   const { operation, ...state } = facts.state;
   const unread = unreadLists(state.missing);
+  const rows = boardRows(view, plan);
   const headline = fleetHeadline({ ...view, plan, operation, unread });
   return {
     fleet: { ...state, days: ended.days(), headline },
-    rows: boardRows(view, plan),
+    rows: unread.includes("policies") ? rows.map(withoutPolicies) : rows,
     past: ended.newest(),
     policies: policyCards(plan, facts.now),
   };
+}
+
+/** Which policy selects the node is unknown. */
+function withoutPolicies(row: BoardRow): BoardRow {
+  if (row.reason !== "NoPolicy") return row;
+  return { ...row, reason: "PolicyInvalid", explain: "The policies cannot be read" };
 }
 
 function policyCards(plan: FleetPlan, now: Instant): readonly PolicyCard[] {

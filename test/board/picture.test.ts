@@ -66,6 +66,16 @@ function pictureAt(at: Instant, view: Partial<FleetView>) {
   return boardPicture(whole, { now: at, state, ended: new EndedDepartures() });
 }
 
+it("does not say that no policy selects a node if policies cannot be read", () => {
+  const whole = { nodes: [nodeOf("n1")], departures: [], policies: [], badPolicies: [] };
+  const rowsOf = (missing: readonly string[]) =>
+    boardPicture(whole, { now, state: { ...state, missing } }).rows;
+  expect(rowsOf([])).toMatchObject([{ reason: "NoPolicy" }]);
+  expect(rowsOf(["Cannot list departurepolicies.lastcall.dev: it is forbidden"])).toMatchObject([
+    { reason: "PolicyInvalid", explain: "The policies cannot be read" },
+  ]);
+});
+
 it("calls a policy infeasible if a machine cannot be released", () => {
   const whole = { nodes: [nodeOf("n1")], departures: [], policies: [policy], badPolicies: [] };
   const cards = (releaseAnswers: ReleaseAnswers) =>
