@@ -155,7 +155,11 @@ describe("lastcall board --tui", () => {
     await shows("that the server is back", () => !isAway());
     expect(last()).toContain("3 nodes of");
     // The first row is selected, which its mark shows.
-    expect(last().match(/[ ›>]n[0-9]+ /g)?.map((one) => one.slice(1))).toEqual(["n0 ", "n1 ", "n3 "]);
+    expect(
+      last()
+        .match(/[ ›>]n[0-9]+ /g)
+        ?.map((one) => one.slice(1)),
+    ).toEqual(["n0 ", "n1 ", "n3 "]);
     stopping.abort();
     expect(await ended).toBe(130);
     expect([isOpen, heard.stdout]).toEqual([false, ""]);
