@@ -12,6 +12,7 @@ const waiting = [
   "agent-fallback",
   "release-check",
   "leaderless",
+  "long-faults",
   "article",
   "actions",
   "api-outage",
