@@ -131,8 +131,8 @@ export class Executor extends DepartureWriter {
     return this.ports.releaserFor(machine);
   }
 
-  /** Looks up the machine in its cloud or at its owner. Read-only. */
-  describe(machine: ReleasedMachine, signal: AbortSignal): Promise<MachineState> {
+  /** Looks up the machine in its cloud or at its owner. Read-only. Rejects if none is known. */
+  async describe(machine: ReleasedMachine, signal: AbortSignal): Promise<MachineState> {
     return this.#releaser(machine).describe(machine.providerID, signal);
   }
 

@@ -26,7 +26,7 @@ import { DryRunNotices } from "./notice/dry-run-notices.ts";
 import { againAfter, gatherAfter } from "./pass-pace.ts";
 import { type Health, PlanReporter, SoonTaints } from "./plan-reporter.ts";
 import type { ReleaseChecks } from "./release-checks.ts";
-import { confirmedEnd } from "./unbegun-end.ts";
+import { UnbegunEnds } from "./unbegun-end.ts";
 
 export interface PlanReconcilerOptions {
   readonly fleet: Fleet;
@@ -74,6 +74,8 @@ export class PlanReconciler {
   /** The duration of the last pass's decision. */
   #decidingMs: Millis = millis(0);
   #didActFail = false;
+  /** Of the current pass. */
+  #unbegunEnds: UnbegunEnds;
   /** How many passes in a row had an act that failed. */
   #failedPasses = 0;
 
@@ -81,6 +83,7 @@ export class PlanReconciler {
     this.#options = options;
     this.#wakeup = new Wakeup(options.clock);
     this.#deleted = new DeletedDepartures(options.clock);
+    this.#unbegunEnds = new UnbegunEnds(options);
     const { launchTimes, clock, executor } = options;
     const { telemetry } = executor;
     this.#reporter = new PlanReporter(telemetry, clock);
@@ -162,6 +165,7 @@ export class PlanReconciler {
     this.#reporter.show(verdict.plan, snapshot.departures);
     this.#decidingMs = millis(clock.monotonic() - decidesSince);
     this.#didActFail = false;
+    this.#unbegunEnds = new UnbegunEnds(this.#options);
     await this.#carryOutAll(verdict.decisions, snapshot, signal);
     const soonAt = this.#options.dryRun
       ? undefined
@@ -309,10 +313,10 @@ export class PlanReconciler {
     snapshot: Snapshot,
     signal: AbortSignal,
   ): Promise<void> {
-    const { executor, clock, readNode } = this.#options;
+    const { executor, clock } = this.#options;
     const { departure } = asked;
     const policy = this.#policyFor(departure, snapshot);
-    const decision = await confirmedEnd(asked, { executor, clock, readNode, policy }, signal);
+    const decision = await this.#unbegunEnds.confirmed(asked, policy, signal);
     if (decision === undefined) return;
     let written: DepartureStatus | undefined;
     // If somebody has changed it since, such as a notice, the next pass decides again.
