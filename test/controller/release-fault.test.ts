@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { InstanceReleaser, MachineState } from "../../src/contracts/cloud.ts";
+import type { KubeAnswer } from "../../src/contracts/kube-api.ts";
 import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
@@ -224,3 +225,49 @@ describe("the first lookup of a machine to release", () => {
     expect(world.released).toHaveLength(1);
   });
 });
+
+describe("a drained node whose release the API server does not let begin", () => {
+  /** `answer` is that to every request from the end of the drain on, or no answer. */
+  async function from(
+    answer: () => KubeAnswer | "Lost" | undefined,
+  ): Promise<{ readonly world: ModelWorld; readonly drained: () => boolean }> {
+    const world = await fleet();
+    const send = world.watched.send.bind(world.watched);
+    let isDrained = false;
+    world.watched.send = async (request) => {
+      isDrained ||= world.statusOf("n1").phase === "Releasing";
+      const found = isDrained ? answer() : undefined;
+      if (found === "Lost") throw new LastcallError("API_UNREACHABLE", "Cannot connect");
+      if (found !== undefined && request.path.startsWith("/api/v1/pods")) return found;
+      return send(request);
+    };
+    return { world, drained: () => isDrained };
+  }
+
+  it("is released after an hour without an API server that refuses some more when it is back", async () => {
+    let answer: KubeAnswer | "Lost" | undefined = "Lost";
+    const { world, drained } = await from(() => answer);
+    start(world, () => world.releaser);
+    await world.passUntil(drained, minutes(10));
+    await world.pass(hours(1));
+    answer = overloaded;
+    await world.pass(minutes(1));
+    answer = undefined;
+    await world.pass(minutes(5));
+    expect(world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Planned" });
+  });
+
+  it("is free after instance.awaitMachine if its pods may not be listed", async () => {
+    const { world, drained } = await from(() => overloaded);
+    start(world, () => world.releaser);
+    await world.passUntil(drained, minutes(10));
+    await world.pass(minutes(15));
+    const message = expect.stringContaining("etcdserver: request timed out");
+    expect(world.statusOf("n1")).toMatchObject({ outcome: "Failed", message });
+  });
+});
+
+const overloaded: KubeAnswer = {
+  status: 500,
+  body: { kind: "Status", status: "Failure", message: "etcdserver: request timed out" },
+};

@@ -14,6 +14,7 @@ import type { Policy, ReleaseMode } from "../../core/policy/policy.ts";
 import { releaseModeOf } from "../../core/policy/release-answer.ts";
 import { formatDuration, later, millis, plus, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import { Failing } from "./failing.ts";
 import { LastLook } from "./machine-check.ts";
 import { isCloudsToTake, type Step, type StepContext } from "./step.ts";
 
@@ -54,6 +55,7 @@ export function releaseAfter(drainSteps: readonly Step[]): Step {
     // An earlier leader may have sent its request just before.
     const { machine } = context.departure().status;
     let unansweredAtMs = machine === undefined ? undefined : context.clock.monotonic();
+    const refusing = new Failing(context.clock);
     const attempt = async () => {
       try {
         return await release(context, details, signal);
@@ -62,13 +64,18 @@ export function releaseAfter(drainSteps: readonly Step[]): Step {
         if (isLastcallError(error) && error.code === "CLOUD_UNREACHABLE") {
           unansweredAtMs = context.clock.monotonic();
         }
-        const fault = await faultOfAttempt(error, { mode, context, signal, unansweredAtMs });
+        noteRefusal(error, refusing);
+        const fault = await faultOfAttempt(error, {
+          ...{ mode, context, signal, unansweredAtMs, refusing },
+        });
         await reportFault(fault, context);
         throw fault;
       }
     };
     try {
-      return await context.retry(attempt, signal, (error) => isTriedEnough(error, context));
+      return await context.retry(attempt, signal, (error) =>
+        isTriedEnough(error, { context, refusing }),
+      );
     } catch (error) {
       if (signal.aborted || !isLastcallError(error) || error.code === "LEASE_LOST") throw error;
       context.telemetry.faulted("release-failed", context.departure(), error);
@@ -206,14 +213,33 @@ function withMachine(departure: Departure, node: NodeFacts | undefined): Departu
   return { ...departure, node: { ...departure.node, providerID: node.providerID } };
 }
 
+/** Follows since when the API server refuses: one that is away refuses nothing. */
+function noteRefusal(error: unknown, refusing: Failing): void {
+  if (!isLastcallError(error)) return;
+  if (error.code === "API_UNREACHABLE") refusing.ends();
+  else if (isApiFault(error)) refusing.begins();
+}
+
+interface Tried {
+  readonly context: StepContext;
+  readonly refusing: Failing;
+}
+
 /**
  * Whether the release has been tried for long enough, whoever refuses it: the cloud, or the API
- * server at the last look at the pods. If the machine is leaving by then, it is tried on.
+ * server at the last look at the pods. If the machine is leaving by then, it is tried on. The time
+ * in which the API server was away does not count: the node is drained, and would be for nothing.
  */
-function isTriedEnough(error: LastcallError, { departure, policy, clock }: StepContext): boolean {
+function isTriedEnough(error: LastcallError, { context, refusing }: Tried): boolean {
+  const { departure, policy, clock } = context;
   const untilAt = releaseTriedUntil(departure(), policy);
-  const isLeaving = error.code === "MACHINE_LEAVING";
-  return !isLeaving && untilAt !== undefined && untilAt <= clock.now();
+  if (error.code === "MACHINE_LEAVING" || untilAt === undefined) return false;
+  if (isApiFault(error)) return refusing.lasts(policy.instance.awaitMachineMs);
+  return untilAt <= clock.now();
+}
+
+function isApiFault({ code }: LastcallError): boolean {
+  return code.startsWith("API_");
 }
 
 /** A cloud shows within this time that it has accepted a request. */
@@ -233,14 +259,15 @@ async function faultOfAttempt(
     readonly signal: AbortSignal;
     /** When a request last got no response (monotonic). */
     readonly unansweredAtMs: number | undefined;
+    readonly refusing: Failing;
   },
 ): Promise<unknown> {
-  const { mode, context, signal, unansweredAtMs = Number.NEGATIVE_INFINITY } = work;
+  const { mode, context, signal, refusing, unansweredAtMs = Number.NEGATIVE_INFINITY } = work;
   const departure = withMachine(context.departure(), context.node());
   const { machine } = context.statusWriter.newest(departure).status;
   const { providerID } = departure.node;
   if (!isLastcallError(error) || error.code === "LEASE_LOST") return error;
-  const isLast = !error.retryable || isTriedEnough(error, context);
+  const isLast = !error.retryable || isTriedEnough(error, { context, refusing });
   if (!isLast || isNoticed(departure)) return error;
   if (machine === undefined || providerID === undefined) return error;
   const isStaying = async (): Promise<boolean> => {
