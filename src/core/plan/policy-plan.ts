@@ -262,20 +262,27 @@ interface JobProblem extends SpacingProblem {
 function clearOfStart(problem: JobProblem): JobProblem {
   const { jobs, open, lastStart } = problem;
   if (lastStart === undefined) return problem;
-  const roomUntil = lastStart.at + lastStart.leastGap;
-  const isExempt = ({ deadline }: Job): boolean => previousOpen(open, deadline) < roomUntil;
-  if (!jobs.some(isExempt)) return problem;
+  const { at, leastGap } = lastStart;
+  const lasts = new Map<Job, number>();
+  let room = 0;
+  for (const job of jobs) {
+    const last = previousOpen(open, job.deadline);
+    if (last >= at + leastGap) continue;
+    lasts.set(job, last);
+    room = Math.max(room, last - at);
+  }
+  if (lasts.size === 0) return problem;
   const clearBy = (distance: number): JobProblem => ({
     ...problem,
     jobs: jobs.map((job) => {
-      if (!isExempt(job)) return job;
-      const clearAt = Math.min(previousOpen(open, job.deadline), lastStart.at + distance);
-      return { ...job, release: Math.max(job.release, clearAt) };
+      const last = lasts.get(job);
+      if (last === undefined) return job;
+      return { ...job, release: Math.max(job.release, Math.min(last, at + distance)) };
     }),
   });
   const canKeep = (distance: number): boolean =>
     earlyInstants(spacingOf(clearBy(distance)), distance) !== undefined;
-  return clearBy(largest(lastStart.leastGap, canKeep));
+  return clearBy(largest(room, canKeep));
 }
 
 function hoursUntilLastDeadline({ policy, candidates, at }: PlanCandidates): OpenHours {
