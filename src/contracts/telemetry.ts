@@ -160,7 +160,7 @@ export const clusterEvents = {
   },
   RequestRefused: {
     ...{ type: "Warning", about: aboutDeparture },
-    tells: "A request that the departure needs keeps failing, and the server's last answer.",
+    tells: "A request for the departure failed and is sent again, and what the server answered.",
   },
   DrainBlocked: {
     ...{ type: "Warning", about: aboutBudget },

@@ -48,7 +48,7 @@ export class ServerClock implements Clock {
   }
 
   /** Whether the server's time is known. */
-  isTold(): boolean {
+  isKnown(): boolean {
     return this.#heard.length > 0;
   }
 

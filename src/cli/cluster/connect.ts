@@ -95,8 +95,8 @@ export class ClusterClock implements Clock {
     return plus(at, millis(Math.round((this.#clock.monotonic() - heardMs) * rate)));
   }
 
-  /** Whether the cluster has told another time than this computer's. */
-  isTold(): boolean {
+  /** Whether the cluster's time is another than this computer's. */
+  hasOwnTime(): boolean {
     return this.#told !== undefined;
   }
 

@@ -138,7 +138,7 @@ function distinct(objects: readonly KubeObject[]): readonly KubeObject[] {
   return [...found.values()];
 }
 
-const untoldTime =
+const unknownTimeWarning =
   "lastcall: The API server does not say what time it is, so this computer's clock is used: check that it is right\n";
 
 interface ReadCluster extends Pick<FleetSnapshot, "readAt" | "operation"> {
@@ -198,7 +198,7 @@ async function readCluster(
     const clock = new ClusterClock(api, serverClock);
     const [read] = await Promise.all([Promise.all(lists), clock.ask(io.signal)]);
     const readAt = clock.now();
-    if (!clock.isTold() && !serverClock.isTold()) io.err(untoldTime);
+    if (!clock.hasOwnTime() && !serverClock.isKnown()) io.err(unknownTimeWarning);
     const operation = needs.operation
       ? await readOperation({ api, namespace: source.namespace ?? namespace }, { at: readAt })
       : undefined;

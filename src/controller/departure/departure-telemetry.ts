@@ -214,7 +214,7 @@ export class DepartureTelemetry {
 
   /** Reports a refusal that its status may not show, because that is what was refused. */
   refused(departure: Departure, detail: string): void {
-    const message = `A request that the departure of ${departure.node.name} needs keeps failing: ${detail}`;
+    const message = `A request for the departure of ${departure.node.name} failed, and is sent again: ${detail}`;
     this.#sayOnce("refused", departure, { reason: "RequestRefused", message, about: [] });
   }
 
