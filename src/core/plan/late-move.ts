@@ -1,11 +1,14 @@
 import type { Decision } from "../departure/decision.ts";
+import type { Departure } from "../departure/departure.ts";
 import type { Pass } from "./plan.ts";
 
 /**
  * The decisions without the moves of future departures that follow from a start which has not
  * happened yet: one that this pass asks for, or that the plan expects now. The pass that sees the
  * start, or what holds it, moves them. If that cannot be recorded, every pass would move all of
- * them a little further. One that is due itself is moved: otherwise it would start.
+ * them a little further. One that is due itself has to be moved, otherwise it would start; then the
+ * others of its policy are, too, otherwise it would be put behind one that was to leave after it.
+ * That happens at most once per gap.
  */
 export function withoutEarlyMoves(decisions: readonly Decision[], pass: Pass): readonly Decision[] {
   const { planned, begun, leaving, now, snapshot } = pass;
@@ -14,10 +17,18 @@ export function withoutEarlyMoves(decisions: readonly Decision[], pass: Pass): r
     return found !== undefined && found.entry.departAt <= now ? [found.policy.name] : [];
   });
   const starting = new Set([...begun, ...expected]);
+  const isDue = ({ departAt = now }: Departure): boolean => departAt <= now;
+  const isLeaving = ({ node }: Departure): boolean => leaving.has(node.uid);
+  const pushed = new Set(
+    decisions.flatMap((one) => {
+      const isPush = one.kind === "Move" && one.departAt > now && isDue(one.departure);
+      return isPush && !isLeaving(one.departure) ? [one.departure.policy] : [];
+    }),
+  );
   return decisions.filter((one) => {
-    if (one.kind !== "Move" || leaving.has(one.departure.node.uid)) return true;
+    if (one.kind !== "Move" || one.departAt <= now) return true;
     const { departure, policy = "" } = one;
-    if (one.departAt <= now || (departure.departAt ?? now) <= now) return true;
-    return departure.policy !== policy || !starting.has(policy);
+    if (isDue(departure) || isLeaving(departure)) return true;
+    return departure.policy !== policy || !starting.has(policy) || pushed.has(policy);
   });
 }
