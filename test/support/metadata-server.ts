@@ -5,6 +5,7 @@ import { ScriptedServer, type SeenRequest } from "./scripted-server.ts";
 /** The ways in which a metadata service can misbehave. */
 export const illnesses = [
   "Unavailable",
+  "NotFound",
   "Html",
   "Empty",
   "Binary",
@@ -96,6 +97,9 @@ function beIll(illness: Illness, response: ServerResponse): void {
   switch (illness) {
     case "Unavailable":
       response.writeHead(503).end("busy");
+      return;
+    case "NotFound":
+      response.writeHead(404).end("404 page not found");
       return;
     case "Html":
       response.writeHead(200, { "content-type": "text/html" }).end(html);

@@ -211,6 +211,8 @@ export class AwsNoticeSource implements NoticeSource {
   readonly cloud = "aws";
   readonly channels = paths.map(({ name }) => name);
   readonly #session: ImdsSession;
+  /** The paths whose last answer had a value. */
+  readonly #pending = new Set<string>();
   readonly #tools: { readonly clock: Clock; readonly rng: Rng };
 
   constructor(options: AwsNoticeOptions) {
@@ -240,10 +242,29 @@ export class AwsNoticeSource implements NoticeSource {
   async #ask({ name, path, read }: Path, signal: AbortSignal): Promise<ChannelAnswer> {
     const answer = await this.#session.get(path, signal);
     const { status, text, at, skewMs } = answer;
-    // The service's response if nothing is pending.
-    if (status === 404) return { reading: nothing, at, skewMs };
+    if (status === 404) {
+      await this.#confirmNothing({ name, path }, answer, signal);
+      return { reading: nothing, at, skewMs };
+    }
     if (status !== 200) throw refusedError(name, answer);
+    this.#pending.add(path);
     return { reading: read({ text, at }), at, skewMs };
+  }
+
+  /**
+   * The service responds with 404 if nothing is pending, and so does a proxy that has lost it.
+   * Where something was pending, only a service that still knows its instance shows that it no
+   * longer is.
+   */
+  async #confirmNothing(
+    { name, path }: Pick<Path, "name" | "path">,
+    answer: MetadataAnswer,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (!this.#pending.has(path)) return;
+    const { status, text } = await this.#session.get("/latest/meta-data/instance-id", signal);
+    if (status !== 200 || !/^i-[0-9a-f]+$/.test(text.trim())) throw refusedError(name, answer);
+    this.#pending.delete(path);
   }
 }
 
