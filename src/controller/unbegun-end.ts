@@ -1,33 +1,27 @@
-import type { Clock } from "../contracts/clock.ts";
-import type { MachineState } from "../contracts/cloud.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { Decision } from "../core/departure/decision.ts";
-import type { Departure } from "../core/departure/departure.ts";
 import { interruptionOf } from "../core/notice/interruption.ts";
 import type { Policy } from "../core/policy/policy.ts";
-import { releaseModeOf } from "../core/policy/release-answer.ts";
-import { type Millis, millis, seconds } from "../core/time/time.ts";
-import type { Executor } from "./executor.ts";
+import {
+  nodeDeleted,
+  RunningMachines,
+  type RunningMachinesOptions,
+} from "./departure/running-machine.ts";
 
 type Note = Extract<Decision, { kind: "Note" }>;
 
-export interface UnbegunOptions {
-  readonly executor: Pick<Executor, "describe">;
-  readonly clock: Clock;
+export interface UnbegunOptions extends RunningMachinesOptions {
   readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
 }
-
-/** A cloud that does not respond within this time says nothing, whoever else it is asked about. */
-const answerWithinMs: Millis = seconds(5);
 
 /** The ends, found in one pass, of departures that have not started. */
 export class UnbegunEnds {
   readonly #options: UnbegunOptions;
-  /** Until when the cloud may answer (monotonic); counts from the first question. */
-  #patientUntilMs: number | undefined;
+  readonly #running: RunningMachines;
 
   constructor(options: UnbegunOptions) {
     this.#options = options;
+    this.#running = new RunningMachines(options);
   }
 
   /**
@@ -41,40 +35,8 @@ export class UnbegunEnds {
     if (event !== "NodeGone" && event !== "MachineReplaced") return note;
     const fresh = await this.#options.readNode(departure.node.name);
     if (interruptionOf(departure, fresh)?.event !== event) return undefined;
-    if (event !== "NodeGone" || !(await this.#isRunning(departure, policy, signal))) return note;
-    const detail = "its Node was deleted, and its machine still runs";
-    return { ...note, event: "Cancelled", reason: "PlanChanged", detail };
-  }
-
-  /** False if it cannot be known, as when the cloud has made a machine of that name since. */
-  async #isRunning(
-    { node, createdAt }: Departure,
-    policy: Policy,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    const mode = releaseModeOf({ labels: {} }, policy.instance);
-    const { providerID } = node;
-    if (mode === "None" || providerID === undefined || createdAt === undefined) return false;
-    const state = await this.#describe({ providerID, mode }, signal);
-    if (state?.kind !== "Present" || !state.running) return false;
-    return state.bornAt !== undefined && state.bornAt <= createdAt;
-  }
-
-  async #describe(
-    machine: Parameters<Executor["describe"]>[0],
-    signal: AbortSignal,
-  ): Promise<MachineState | undefined> {
-    const { executor, clock } = this.#options;
-    this.#patientUntilMs ??= clock.monotonic() + answerWithinMs;
-    const leftMs = this.#patientUntilMs - clock.monotonic();
-    if (leftMs <= 0) return undefined;
-    const over = new AbortController();
-    const stop = AbortSignal.any([signal, over.signal]);
-    const unknown = () => undefined;
-    const late = clock.sleep(millis(leftMs), stop).then(unknown, unknown);
-    const answer = executor.describe(machine, stop).catch(unknown);
-    const state = await Promise.race([answer, late]);
-    over.abort();
-    return state;
+    if (event !== "NodeGone") return note;
+    if (!(await this.#running.has(departure, policy, signal))) return note;
+    return { ...note, event: "Cancelled", reason: "PlanChanged", detail: nodeDeleted };
   }
 }

@@ -2,10 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { Fleet, FleetChange } from "../../src/contracts/cluster.ts";
 import type { ActiveDepartures } from "../../src/controller/departure/active-departures.ts";
 import type { Executor } from "../../src/controller/executor.ts";
-import {
-  followInterruptions,
-  NoticeReconciler,
-} from "../../src/controller/notice/notice-reconciler.ts";
+import { followInterruptions } from "../../src/controller/notice/interruptions.ts";
+import { NoticeReconciler } from "../../src/controller/notice/notice-reconciler.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
 import { instant, plus, seconds } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";

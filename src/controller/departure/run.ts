@@ -32,6 +32,7 @@ import { stepsOf } from "./departure-steps.ts";
 import { DepartureTelemetry } from "./departure-telemetry.ts";
 import { Failing, mostFailingMs } from "./failing.ts";
 import { MarkUpkeep, noticeOf } from "./prepare.ts";
+import { nodeDeleted, RunningMachines } from "./running-machine.ts";
 import { StatusWriter } from "./status-writer.ts";
 import {
   isCloudsToTake,
@@ -222,8 +223,10 @@ export class DepartureRun {
       result ??= await this.#interruptedBefore();
       while (isLive(this.#departure) && !this.#abandoned) {
         result ??= await this.#runPhase(signal);
-        if (result !== undefined && !(await this.#advance(result))) return;
-        result = undefined;
+        if (result !== undefined) {
+          if (!(await this.#advance(await this.#withEvidence(result, signal)))) return;
+          result = undefined;
+        }
         if (isUnderWay(this.#departure)) continue;
         // It is held after all: the plan reconciler starts it again, unless a notice has arrived.
         if (!isNoticed(this.#departure)) return;
@@ -365,9 +368,7 @@ export class DepartureRun {
     return undefined;
   }
 
-  /**
-   * Confirms by a read of the API server that a node is gone or replaced: a watch may lag behind.
-   */
+  /** Confirms by a read that a node is gone or replaced: a watch may lag behind. */
   async #confirmed(found: Interruption): Promise<PhaseResult | undefined> {
     if (found.event !== "NodeGone" && found.event !== "MachineReplaced") return found;
     const fresh = await this.#context.readNode(this.#departure.node.name);
@@ -375,6 +376,16 @@ export class DepartureRun {
     if (again?.event !== found.event) return undefined;
     await this.#countAgain();
     return found;
+  }
+
+  /** A Node may be deleted while its machine runs. A notice stands, whatever the cloud shows. */
+  async #withEvidence(result: PhaseResult, signal: AbortSignal): Promise<PhaseResult> {
+    const departure = this.#departure;
+    const isUndone = departure.status.phase === "RollingBack";
+    if (result.event !== "NodeGone" || isNoticed(departure) || isUndone) return result;
+    const isRunning = await new RunningMachines(this.#context).has(departure, this.#policy, signal);
+    if (!isRunning) return result;
+    return { event: "Cancelled", reason: "CancelledByPerson", detail: nodeDeleted };
   }
 
   /** Recounts the remaining pods of a drain that ends early; keeps the last count on errors. */

@@ -6,7 +6,7 @@ import { statusAfter } from "../../core/departure/ledger.ts";
 import { policyFor } from "../../core/notice/interruption.ts";
 import { callsOfMarks } from "../../core/notice/node-notice.ts";
 import type { Executor } from "../executor.ts";
-import { reasonNotToStart, tellIfLeft } from "./notice-reconciler.ts";
+import { reasonNotToStart, tellIfLeft } from "./interruptions.ts";
 
 /**
  * In a dry run of the controller: reports each notice as under a policy in dry run, whose departure

@@ -1,35 +1,18 @@
-import { type Clock, nextChange, Wakeup } from "../../contracts/clock.ts";
+import { type Clock, nextChange } from "../../contracts/clock.ts";
 import type { NoticeDelivery } from "../../contracts/cloud.ts";
-import type { Fleet, FleetChange } from "../../contracts/cluster.ts";
-import { isToFinish } from "../../core/action/action-plan.ts";
+import type { Fleet } from "../../contracts/cluster.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
-import {
-  type Departure,
-  type DepartureStatus,
-  isLive,
-  isNoticed,
-  isWaitingAdvice,
-} from "../../core/departure/departure.ts";
-import { type PhaseChange, statusAfter } from "../../core/departure/ledger.ts";
+import type { Departure } from "../../core/departure/departure.ts";
 import {
   type InstanceNotice,
   type MachineScene,
   type NoticeResolution,
   resolveNotice,
 } from "../../core/notice/instance-notice.ts";
-import { makesLeave, policyFor, reactionTo } from "../../core/notice/interruption.ts";
+import { callForNewObject } from "../../core/notice/new-node-object.ts";
 import { callsOfMarks, type NoticeCall } from "../../core/notice/node-notice.ts";
-import type { Policy } from "../../core/policy/policy.ts";
-import {
-  formatInstant,
-  type Instant,
-  type Millis,
-  millis,
-  plus,
-  seconds,
-} from "../../core/time/time.ts";
+import { type Millis, millis } from "../../core/time/time.ts";
 import { LastcallError, messageOf } from "../../errors.ts";
-import type { ActiveDepartures } from "../departure/active-departures.ts";
 import type { Executor } from "../executor.ts";
 
 export interface NoticeReconcilerOptions {
@@ -70,13 +53,17 @@ export class NoticeReconciler {
    * nodes are handled again.
    */
   lookAtMarks(some?: readonly NodeFacts[]): void {
-    const { fleet, executor } = this.#options;
+    const { fleet } = this.#options;
     if (some === undefined) this.#forgetSeen();
     for (const call of callsOfMarks(some ?? fleet.view().nodes, this.#scene())) {
-      this.#carryOut(call).catch((error: unknown) =>
-        executor.telemetry.log.warn("act-failed", { error: messageOf(error) }),
-      );
+      this.#carryOutLater(call);
     }
+  }
+
+  /** Creates the departure of a noticed machine whose Node has been registered anew. */
+  lookAtNewObject(departure: Departure, node: NodeFacts | undefined): void {
+    const call = callForNewObject(departure, node, this.#scene());
+    if (call !== undefined) this.#carryOutLater(call);
   }
 
   /**
@@ -143,6 +130,13 @@ export class NoticeReconciler {
     this.#options.executor.telemetry.metrics.count("lastcall_notices_total", labels);
   }
 
+  #carryOutLater(call: NoticeCall): void {
+    const { log } = this.#options.executor.telemetry;
+    this.#carryOut(call).catch((error: unknown) =>
+      log.warn("act-failed", { error: messageOf(error) }),
+    );
+  }
+
   #carryOut(call: NoticeCall): Promise<void> {
     const { key, node, write } = this.#writeOf(call);
     const asked = this.#writes.get(key);
@@ -201,184 +195,4 @@ function isCall(resolution: NoticeResolution): resolution is NoticeCall {
 /** Unambiguous, because no name contains an `@`. */
 function versionOf({ name, resourceVersion }: Departure): string {
   return `${name}@${resourceVersion}`;
-}
-
-interface InterruptionOptions {
-  readonly fleet: Fleet;
-  readonly activeDepartures: ActiveDepartures;
-  readonly executor: Executor;
-  readonly noticeReconciler: NoticeReconciler;
-  readonly clock: Clock;
-}
-
-/**
- * After a change, all departures are evaluated once more after this time, which retries failures.
- */
-const retryAfterMs: Millis = seconds(1);
-
-/** Resync interval without changes. */
-const quietMs: Millis = seconds(30);
-
-/**
- * The fast path: starts the Departure of an interruption as soon as the watch shows it,
- * independently of the plan reconciler. The plan reconciler starts advisory departures, within
- * budgets, waves and gates; this one only ends them if the policy keeps the node running. Also
- * passes every change to the active runs. Evaluates only what has changed, because in a fleet of
- * 65,000 nodes something always changes.
- */
-export function followInterruptions(options: InterruptionOptions, signal: AbortSignal): () => void {
-  const { fleet, clock } = options;
-  const over = new AbortController();
-  const until = AbortSignal.any([signal, over.signal]);
-  const again = new Wakeup(clock);
-  const stop = fleet.onChange((change) => {
-    if (change.policies) lookAtAll(options, signal);
-    else lookAtChanged(change, options, signal);
-    again.wake();
-  });
-  const stopTaking = options.activeDepartures.onRecheck((uid) => {
-    const departure = fleet.departure(uid);
-    if (departure !== undefined && !until.aborted) lookAt(departure, options, signal);
-  });
-  lookAtAll(options, signal);
-  lookAround(again, options, until).catch((error: unknown) => {
-    if (!until.aborted) throw error;
-  });
-  return () => {
-    stop();
-    stopTaking();
-    over.abort();
-  };
-}
-
-async function lookAround(
-  again: Wakeup,
-  options: InterruptionOptions,
-  signal: AbortSignal,
-): Promise<void> {
-  const { clock } = options;
-  for (;;) {
-    const woken = await again.sleepUntil(plus(clock.now(), quietMs), signal);
-    if (woken === "Woken") await clock.sleep(retryAfterMs, signal);
-    lookAtAll(options, signal);
-  }
-}
-
-function lookAtAll(options: InterruptionOptions, signal: AbortSignal): void {
-  const { fleet, activeDepartures, noticeReconciler } = options;
-  activeDepartures.observe();
-  for (const departure of fleet.view().departures) lookAt(departure, options, signal);
-  noticeReconciler.lookAtMarks();
-}
-
-function lookAtChanged(
-  change: FleetChange,
-  options: InterruptionOptions,
-  signal: AbortSignal,
-): void {
-  const { fleet, activeDepartures, noticeReconciler } = options;
-  activeDepartures.observeChanged(change);
-  for (const uid of change.departures) {
-    const departure = fleet.departure(uid);
-    if (departure !== undefined) lookAt(departure, options, signal);
-  }
-  noticeReconciler.lookAtMarks([...change.nodes].flatMap((name) => fleet.node(name) ?? []));
-}
-
-function lookAt(departure: Departure, options: InterruptionOptions, signal: AbortSignal): void {
-  const { fleet, activeDepartures } = options;
-  if (isToFinish(departure) && !activeDepartures.has(departure)) {
-    const policy = policyFor(departure, undefined, fleet.policies());
-    activeDepartures.open(departure, { policy, signal });
-  }
-  if (!isLive(departure) || !isNoticed(departure)) return;
-  // It has started, whatever the watch shows, and its run ends it.
-  if (activeDepartures.has(departure)) return;
-  const node = fleet.node(departure.node.name);
-  const policy = policyFor(departure, node, fleet.policies());
-  handle({ departure, node, policy }, options, signal);
-}
-
-function handle(
-  notice: {
-    readonly departure: Departure;
-    readonly node: NodeFacts | undefined;
-    readonly policy: Policy;
-  },
-  { activeDepartures, executor, clock }: InterruptionOptions,
-  signal: AbortSignal,
-): void {
-  const { departure, policy } = notice;
-  if (reasonNotToStart(departure, policy) === undefined) {
-    if (isWaitingAdvice(departure, clock.now())) return;
-    const detail = earlierPlan(departure, clock.now());
-    const first = { event: "Noticed", reason: "Noticed", detail } as const;
-    activeDepartures.open(departure, {
-      policy,
-      signal,
-      ...(isToBegin(departure) ? { first } : {}),
-    });
-    return;
-  }
-  const at = clock.now();
-  let left: DepartureStatus | undefined;
-  executor
-    .record(departure, (now) => {
-      // Evaluated again after a conflict: it may be an interruption by now.
-      const why = reasonNotToStart(now, policy);
-      left = why && statusAfter({ ...now, policy: policy.name }, { ...why, at });
-      return left;
-    })
-    .then(() => tellIfLeft({ departure, policy, left }, executor))
-    .catch((error: unknown) =>
-      executor.telemetry.log.warn("act-failed", { error: messageOf(error) }),
-    );
-}
-
-/** Emits the Event by which `Notify` and a dry run differ from `Ignore`. */
-export function tellIfLeft(
-  notice: {
-    readonly departure: Departure;
-    readonly policy: Policy;
-    /** The status with which the departure ended. */
-    readonly left: DepartureStatus | undefined;
-  },
-  executor: Executor,
-): void {
-  const { departure, policy, left } = notice;
-  const { node, cause } = departure;
-  const isTold = policy.dryRun || reactionTo(departure, policy) === "Notify";
-  const isLeft = left?.reason === "NoticeIgnored" || left?.reason === "DryRun";
-  if (!isTold || left === undefined || !isLeft) return;
-  executor.emit({
-    type: "Warning",
-    reason: "NoticeReceived",
-    message: `The cloud has given notice (${cause}): ${left.message}`,
-    about: { kind: "Node", name: node.name, uid: node.uid },
-  });
-}
-
-/** The superseded planned instant, kept in the timeline. */
-function earlierPlan({ departAt }: Departure, now: Instant): string | undefined {
-  const isAhead = departAt !== undefined && departAt > now;
-  return isAhead ? `previously planned for ${formatInstant(departAt)}` : undefined;
-}
-
-function isToBegin({ status }: Departure): boolean {
-  return status.phase === "Scheduled" || status.phase === "Held";
-}
-
-/** Why a departure ends without starting; undefined if it starts or has started. */
-export function reasonNotToStart(
-  departure: Departure,
-  policy: Policy,
-): Omit<PhaseChange, "at"> | undefined {
-  if (!isToBegin(departure)) return undefined;
-  if (departure.withdrawnAt !== undefined) {
-    return { event: "Withdrawn", reason: "NoticeWithdrawn" };
-  }
-  // Also of a user's request, whose cause a notice without a time does not change.
-  if (policy.dryRun) return { event: "Cancelled", reason: "DryRun" };
-  const isLeft = !makesLeave(reactionTo(departure, policy));
-  return isLeft ? { event: "Cancelled", reason: "NoticeIgnored" } : undefined;
 }

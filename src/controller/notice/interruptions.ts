@@ -1,0 +1,203 @@
+import { type Clock, Wakeup } from "../../contracts/clock.ts";
+import type { Fleet, FleetChange } from "../../contracts/cluster.ts";
+import { isToFinish } from "../../core/action/action-plan.ts";
+import type { NodeFacts } from "../../core/cluster/node.ts";
+import {
+  type Departure,
+  type DepartureStatus,
+  isLive,
+  isNoticed,
+  isWaitingAdvice,
+} from "../../core/departure/departure.ts";
+import { type PhaseChange, statusAfter } from "../../core/departure/ledger.ts";
+import { makesLeave, policyFor, reactionTo } from "../../core/notice/interruption.ts";
+import type { Policy } from "../../core/policy/policy.ts";
+import { formatInstant, type Instant, type Millis, plus, seconds } from "../../core/time/time.ts";
+import { messageOf } from "../../errors.ts";
+import type { ActiveDepartures } from "../departure/active-departures.ts";
+import type { Executor } from "../executor.ts";
+import type { NoticeReconciler } from "./notice-reconciler.ts";
+
+interface InterruptionOptions {
+  readonly fleet: Fleet;
+  readonly activeDepartures: ActiveDepartures;
+  readonly executor: Executor;
+  readonly noticeReconciler: NoticeReconciler;
+  readonly clock: Clock;
+}
+
+/**
+ * After a change, all departures are evaluated once more after this time, which retries failures.
+ */
+const retryAfterMs: Millis = seconds(1);
+
+/** Resync interval without changes. */
+const quietMs: Millis = seconds(30);
+
+/**
+ * The fast path: starts the Departure of an interruption as soon as the watch shows it,
+ * independently of the plan reconciler. The plan reconciler starts advisory departures, within
+ * budgets, waves and gates; this one only ends them if the policy keeps the node running. Also
+ * passes every change to the active runs. Evaluates only what has changed, because in a fleet of
+ * 65,000 nodes something always changes.
+ */
+export function followInterruptions(options: InterruptionOptions, signal: AbortSignal): () => void {
+  const { fleet, clock } = options;
+  const over = new AbortController();
+  const until = AbortSignal.any([signal, over.signal]);
+  const again = new Wakeup(clock);
+  const stop = fleet.onChange((change) => {
+    if (change.policies) lookAtAll(options, signal);
+    else lookAtChanged(change, options, signal);
+    again.wake();
+  });
+  const stopTaking = options.activeDepartures.onRecheck((uid) => {
+    const departure = fleet.departure(uid);
+    if (departure !== undefined && !until.aborted) lookAt(departure, options, signal);
+  });
+  lookAtAll(options, signal);
+  lookAround(again, options, until).catch((error: unknown) => {
+    if (!until.aborted) throw error;
+  });
+  return () => {
+    stop();
+    stopTaking();
+    over.abort();
+  };
+}
+
+async function lookAround(
+  again: Wakeup,
+  options: InterruptionOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock } = options;
+  for (;;) {
+    const woken = await again.sleepUntil(plus(clock.now(), quietMs), signal);
+    if (woken === "Woken") await clock.sleep(retryAfterMs, signal);
+    lookAtAll(options, signal);
+  }
+}
+
+function lookAtAll(options: InterruptionOptions, signal: AbortSignal): void {
+  const { fleet, activeDepartures, noticeReconciler } = options;
+  activeDepartures.observe();
+  for (const departure of fleet.view().departures) lookAt(departure, options, signal);
+  noticeReconciler.lookAtMarks();
+}
+
+function lookAtChanged(
+  change: FleetChange,
+  options: InterruptionOptions,
+  signal: AbortSignal,
+): void {
+  const { fleet, activeDepartures, noticeReconciler } = options;
+  activeDepartures.observeChanged(change);
+  for (const uid of change.departures) {
+    const departure = fleet.departure(uid);
+    if (departure !== undefined) lookAt(departure, options, signal);
+  }
+  noticeReconciler.lookAtMarks([...change.nodes].flatMap((name) => fleet.node(name) ?? []));
+}
+
+function lookAt(departure: Departure, options: InterruptionOptions, signal: AbortSignal): void {
+  const { fleet, activeDepartures, noticeReconciler } = options;
+  if (isToFinish(departure) && !activeDepartures.has(departure)) {
+    const policy = policyFor(departure, undefined, fleet.policies());
+    activeDepartures.open(departure, { policy, signal });
+  }
+  if (!isNoticed(departure)) return;
+  if (!isLive(departure)) {
+    noticeReconciler.lookAtNewObject(departure, fleet.node(departure.node.name));
+    return;
+  }
+  // It has started, whatever the watch shows, and its run ends it.
+  if (activeDepartures.has(departure)) return;
+  const node = fleet.node(departure.node.name);
+  const policy = policyFor(departure, node, fleet.policies());
+  handle({ departure, node, policy }, options, signal);
+}
+
+function handle(
+  notice: {
+    readonly departure: Departure;
+    readonly node: NodeFacts | undefined;
+    readonly policy: Policy;
+  },
+  { activeDepartures, executor, clock }: InterruptionOptions,
+  signal: AbortSignal,
+): void {
+  const { departure, policy } = notice;
+  if (reasonNotToStart(departure, policy) === undefined) {
+    if (isWaitingAdvice(departure, clock.now())) return;
+    const detail = earlierPlan(departure, clock.now());
+    const first = { event: "Noticed", reason: "Noticed", detail } as const;
+    activeDepartures.open(departure, {
+      policy,
+      signal,
+      ...(isToBegin(departure) ? { first } : {}),
+    });
+    return;
+  }
+  const at = clock.now();
+  let left: DepartureStatus | undefined;
+  executor
+    .record(departure, (now) => {
+      // Evaluated again after a conflict: it may be an interruption by now.
+      const why = reasonNotToStart(now, policy);
+      left = why && statusAfter({ ...now, policy: policy.name }, { ...why, at });
+      return left;
+    })
+    .then(() => tellIfLeft({ departure, policy, left }, executor))
+    .catch((error: unknown) =>
+      executor.telemetry.log.warn("act-failed", { error: messageOf(error) }),
+    );
+}
+
+/** Emits the Event by which `Notify` and a dry run differ from `Ignore`. */
+export function tellIfLeft(
+  notice: {
+    readonly departure: Departure;
+    readonly policy: Policy;
+    /** The status with which the departure ended. */
+    readonly left: DepartureStatus | undefined;
+  },
+  executor: Executor,
+): void {
+  const { departure, policy, left } = notice;
+  const { node, cause } = departure;
+  const isTold = policy.dryRun || reactionTo(departure, policy) === "Notify";
+  const isLeft = left?.reason === "NoticeIgnored" || left?.reason === "DryRun";
+  if (!isTold || left === undefined || !isLeft) return;
+  executor.emit({
+    type: "Warning",
+    reason: "NoticeReceived",
+    message: `The cloud has given notice (${cause}): ${left.message}`,
+    about: { kind: "Node", name: node.name, uid: node.uid },
+  });
+}
+
+/** The superseded planned instant, kept in the timeline. */
+function earlierPlan({ departAt }: Departure, now: Instant): string | undefined {
+  const isAhead = departAt !== undefined && departAt > now;
+  return isAhead ? `previously planned for ${formatInstant(departAt)}` : undefined;
+}
+
+function isToBegin({ status }: Departure): boolean {
+  return status.phase === "Scheduled" || status.phase === "Held";
+}
+
+/** Why a departure ends without starting; undefined if it starts or has started. */
+export function reasonNotToStart(
+  departure: Departure,
+  policy: Policy,
+): Omit<PhaseChange, "at"> | undefined {
+  if (!isToBegin(departure)) return undefined;
+  if (departure.withdrawnAt !== undefined) {
+    return { event: "Withdrawn", reason: "NoticeWithdrawn" };
+  }
+  // Also of a user's request, whose cause a notice without a time does not change.
+  if (policy.dryRun) return { event: "Cancelled", reason: "DryRun" };
+  const isLeft = !makesLeave(reactionTo(departure, policy));
+  return isLeft ? { event: "Cancelled", reason: "NoticeIgnored" } : undefined;
+}
