@@ -6,6 +6,7 @@ import { type Departure, isNoticed } from "../../core/departure/departure.ts";
 import { type PhaseResult, wasDrained } from "../../core/departure/ledger.ts";
 import { type PlannedPod, planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { replacement } from "../../core/notice/interruption.ts";
+import { sharedMachine } from "../../core/policy/release-answer.ts";
 import { messageOf } from "../../errors.ts";
 import type { Executor } from "../executor.ts";
 import { longestPause, runSteps, type Step, type StepContext } from "./step.ts";
@@ -161,10 +162,14 @@ export class LastLook {
     const { executor, departure } = this.#context;
     const [node, isLive] = await Promise.all([this.#readNode(), executor.isLive(departure())]);
     if (!isLive) return takenBack;
+    const lost = node && this.#lost(node);
+    if (lost !== undefined) return lost;
+    const shared = sharedMachine(node ?? departure().node, this.#context.view().nodes);
+    if (shared !== undefined) {
+      return { event: "GaveUp", reason: "ReleaseImpossible", detail: shared };
+    }
     // Without the Node there are no pods, and the machine's id identifies it.
     if (node === undefined) return "Clear";
-    const lost = this.#lost(node);
-    if (lost !== undefined) return lost;
     const { there, toLeave } = await this.#podsOn(node);
     if (toLeave.every(({ uid }) => this.#drained.has(uid))) {
       this.#there = there;

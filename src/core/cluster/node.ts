@@ -71,6 +71,22 @@ export function instanceIdOf({ providerID }: Pick<NodeIdentity, "providerID">): 
   }
 }
 
+/**
+ * Identifies the machine of a providerID, however that is spelled: EC2's ids are unique without the
+ * zone, and Azure ignores case.
+ */
+export function machineKey(providerID: string): string {
+  const machine = parseProviderId(providerID);
+  switch (machine?.cloud) {
+    case "aws":
+      return `aws/${machine.instanceId}`;
+    case "azure":
+      return `azure/${machine.resourceId.toLowerCase()}`;
+    default:
+      return providerID;
+  }
+}
+
 /** The zone that a providerID names; empty if it names none. */
 export function zoneInProviderId({ providerID = "" }: Pick<NodeIdentity, "providerID">): string {
   return gce.exec(providerID)?.[2] ?? /^aws:\/\/\/([^/]*)\//.exec(providerID)?.[1] ?? "";

@@ -1,5 +1,5 @@
 import type { LastcallError } from "../../errors.ts";
-import type { NodeFacts } from "../cluster/node.ts";
+import { machineKey, type NodeFacts, type NodeIdentity } from "../cluster/node.ts";
 import type { Reason } from "../reason/reason.ts";
 import type { Instant } from "../time/time.ts";
 import type { InstanceRule, Policy, ReleaseMode } from "./policy.ts";
@@ -105,15 +105,48 @@ export function noReleaser(providerID: string): string {
   return `this version cannot release ${providerID}; if another tool deletes drained machines, set instance.release to None`;
 }
 
+type NamedNode = Pick<NodeIdentity, "name" | "uid" | "providerID">;
+
+/**
+ * Why the machine of a node is not released: another Node names it, too. A kubelet chooses the
+ * providerID of its own Node, so at most one of them is right.
+ */
+export function sharedMachine(node: NamedNode, others: readonly NamedNode[]): string | undefined {
+  const { uid, providerID } = node;
+  if (!providerID) return undefined;
+  const key = machineKey(providerID);
+  // Nearly all others differ in their last part, which is compared at less cost.
+  const end = providerID.slice(providerID.lastIndexOf("/")).toLowerCase();
+  const other = others.find(
+    (one) =>
+      one.uid !== uid &&
+      one.providerID?.toLowerCase().endsWith(end) === true &&
+      machineKey(one.providerID) === key,
+  );
+  return other && sharedWith(other.name, node);
+}
+
+function sharedWith(name: string, { providerID }: NamedNode): string {
+  return `the Node ${name} has the same machine, ${providerID}: delete the Node that is not the machine's`;
+}
+
 /** The answers that are known without asking a cloud, by the uid of the node. */
 export function answersByName(
   nodes: readonly NodeFacts[],
   hasReleaser: HasReleaser,
 ): Map<string, ReleaseAnswer> {
   const answers = new Map<string, ReleaseAnswer>();
+  const owners = new Map<string, NodeFacts>();
   for (const node of nodes) {
     const problem = problemOfName(node, hasReleaser);
     if (problem !== undefined) answers.set(node.uid, problem);
+    if (!node.providerID) continue;
+    const key = machineKey(node.providerID);
+    const other = owners.get(key);
+    owners.set(key, node);
+    if (other === undefined) continue;
+    answers.set(node.uid, impossible(sharedWith(other.name, node)));
+    answers.set(other.uid, impossible(sharedWith(node.name, other)));
   }
   return answers;
 }

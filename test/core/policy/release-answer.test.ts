@@ -219,3 +219,27 @@ describe("a cloud error", () => {
     expect(problemOfFault(new LastcallError(code, "Cannot ask: no")).reason).toBe(reason);
   });
 });
+
+describe("a machine that two Nodes name", () => {
+  it.each([
+    ["gce://demo/a/vm", "gce://demo/a/vm", true],
+    ["gce://demo/a/vm", "gce://demo/b/vm", false],
+    ["aws:///eu-west-1a/i-0abcdef1", "aws:////i-0abcdef1", true],
+    ["aws:///eu-west-1a/i-0abcdef1", "aws:///eu-west-1a/i-0abcdef2", false],
+    [
+      "azure:///subscriptions/S/resourceGroups/G/providers/Microsoft.Compute/virtualMachines/a",
+      "azure:///subscriptions/s/resourcegroups/g/providers/Microsoft.Compute/virtualMachines/a",
+      true,
+    ],
+    ["kind://docker/kind/worker", "kind://docker/kind/worker", true],
+    [undefined, undefined, false],
+  ])("is not released, however they spell it: %s and %s", (one, other, isShared) => {
+    const nodes = [aNode("a", { providerID: one }), aNode("b", { providerID: other })];
+    const answers = answersByName(nodes, ({ providerID }) => providerID !== undefined);
+    const details = nodes.map(({ uid }) => {
+      const answer = answers.get(uid);
+      return answer?.kind === "Problem" && answer.detail.includes("has the same machine");
+    });
+    expect(details).toEqual([isShared, isShared]);
+  });
+});

@@ -1,0 +1,53 @@
+/** Two Nodes that name the same machine: a kubelet chooses the providerID of its own Node. */
+import { expect, it } from "vitest";
+import type { KubeObject } from "../../src/contracts/kube-api.ts";
+import { hours, minutes, seconds } from "../../src/core/time/time.ts";
+import { ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
+
+/** n0 and n1 have machines of their own; `guest` registers as the machine of n1. */
+async function visited(spec: Readonly<Record<string, unknown>>): Promise<{
+  readonly world: ModelWorld;
+  readonly stop: () => Promise<void>;
+}> {
+  const world = new ModelWorld();
+  for (const name of ["n0", "n1"]) world.addNode(name, "a");
+  world.addNode("guest", "b");
+  const guest = world.get(`${nodes}/guest`) as KubeObject;
+  world.api.handle({ method: "DELETE", path: `${nodes}/guest` });
+  const { metadata, status } = guest;
+  world.create(nodes, {
+    ...{ apiVersion: "v1", kind: "Node", metadata: { name: "guest", labels: metadata?.labels } },
+    ...{ spec: { providerID: "gce://demo/a/n1" }, status },
+  } as unknown as KubeObject);
+  webWorkload(world, { replicas: 3, maxUnavailable: 3 });
+  spotPolicy(world, spec);
+  const over = new AbortController();
+  const running = world.startController(over.signal);
+  await world.pass(seconds(10));
+  const stop = async () => {
+    over.abort();
+    await running;
+  };
+  return { world, stop };
+}
+
+it("no machine is released by plan that two Nodes name", async () => {
+  const { world, stop } = await visited({ lifetime: { max: "4h" } });
+  await world.pass(hours(5));
+  await stop();
+  expect(world.released).toEqual(["gce://demo/a/n0"]);
+  expect(world.statusOf("guest")).toMatchObject({ phase: "Held", reason: "ReleaseImpossible" });
+  expect(JSON.stringify(world.statusOf("guest"))).toContain("n1");
+});
+
+it("no machine is released on a notice that two Nodes name, and the node is drained", async () => {
+  const { world, stop } = await visited({
+    lifetime: { max: "240h" },
+    onNotice: { spotInterruption: "Release" },
+  });
+  world.notice("guest", seconds(120));
+  await world.pass(minutes(2));
+  await stop();
+  expect(world.released).toEqual([]);
+  expect(world.podsOn("guest")).toEqual([]);
+});
