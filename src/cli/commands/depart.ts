@@ -19,6 +19,7 @@ import {
   minutes,
 } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
+import { dryRunApi } from "../../kube/dry-run.ts";
 import { type Connection, connect } from "../cluster/connect.ts";
 import { checkNodes, meantNodes } from "../cluster/meant-nodes.ts";
 import { type CommandRun, printData } from "../command-line/command.ts";
@@ -32,7 +33,6 @@ interface Written {
   readonly step: DepartStep;
   /** The object as it is in the cluster; with `--dry-run` as it would be. */
   readonly object: KubeObject;
-  /** Empty with `--dry-run`. */
   readonly uid: string;
 }
 
@@ -71,7 +71,7 @@ async function departNodes(input: Depart, { api, namespace }: Connection): Promi
     ...ignoredWarnings(steps, { input, request }),
   ];
   if (!options.quiet) for (const text of warnings) io.err(text);
-  const { written, faults } = await writeAll(steps, options.dryRun ? undefined : api);
+  const { written, faults } = await writeAll(steps, options.dryRun ? dryRunApi(api) : api);
   if (!options.wait || faults.length > 0) {
     await show(written, input);
     for (const fault of faults.slice(1)) io.err(`lastcall: ${fault.message}\n`);
@@ -215,20 +215,17 @@ function isPlanOf(departure: Departure, { uid }: NodeFacts): boolean {
   return departure.node.uid === uid && departure.cause === "Planned" && isLive(departure);
 }
 
-/** Without an API, as in a dry run, nothing is written. */
 async function writeAll(
   steps: Steps,
-  api?: KubeApi,
+  api: KubeApi,
 ): Promise<{ readonly written: readonly Written[]; readonly faults: readonly LastcallError[] }> {
   const { departureObject } = await import("../../kube/object/translate-departure.ts");
   const written: Written[] = [];
   const faults: LastcallError[] = [];
   for (const { node, step } of steps) {
     try {
-      const departure = api === undefined ? planned(step) : await write(step, api);
-      const { name, source = "", ...rest } = departure;
+      const { name, uid, source = "", ...rest } = await write(step, api);
       const object = departureObject({ ...rest, name, source });
-      const uid = "uid" in departure ? departure.uid : "";
       written.push({ node: node.name, step, object, uid });
     } catch (error) {
       if (!isLastcallError(error)) throw error;
@@ -245,14 +242,6 @@ function faultOf({ name }: NodeFacts, cause: LastcallError): LastcallError {
   return new LastcallError(code, `Cannot make ${name} depart: ${why}`, {
     ...{ cause, retryable, details },
   });
-}
-
-/** The object as it would have been written. */
-function planned(step: DepartStep) {
-  if (step.kind === "Create") return step.made;
-  if (step.kind === "Leave") return step.departure;
-  const { departAt, deadlineAt = step.departure.deadlineAt } = step.to;
-  return { ...step.departure, departAt, deadlineAt: deadlineAt ?? undefined };
 }
 
 async function write(step: DepartStep, api: KubeApi): Promise<Departure> {

@@ -11,9 +11,13 @@ type Freeze = CommandInput<"freeze">;
 /** Writes `gates.freezeUntil` of policies, or removes it, with the caller's permissions. */
 export const runFreeze: CommandRun<"freeze"> = async ({ options, io }) => {
   checkAsked(options);
+  const { policy } = options;
   const { api, close } = await connect({ ...options, signal: io.signal }, io);
   try {
-    const fleet = await readFleet({ ...options, from: [], filename: [] }, { api }, io);
+    const source = { ...options, from: [], filename: [] };
+    // All policies are known by a list alone.
+    const named = options.all ? undefined : ({ kind: "DeparturePolicy", names: policy } as const);
+    const fleet = await readFleet(source, { api, optional: ["Node", "Departure"], named }, io);
     const until = endOf(options, { io, now: fleet.readAt });
     const names = meantPolicies(options, fleet);
     const looked = names.map((name) => ({ name, idle: idleReason(name, { fleet, options }) }));

@@ -15,7 +15,9 @@ export const runHold: CommandRun<"hold"> = async ({ options, words, io }) => {
   const { api, close } = await connect({ ...options, signal: io.signal }, io);
   try {
     const names = await meantNodes(asked, api);
-    const fleet = await readFleet({ ...options, from: [], filename: [] }, { api }, io);
+    const source = { ...options, from: [], filename: [] };
+    const optional = ["Departure", "DeparturePolicy"] as const;
+    const fleet = await readFleet(source, { api, optional, named: { kind: "Node", names } }, io);
     const until = endOf(options, { io, now: fleet.readAt });
     const nodes = names.map((name) => nodeNamed(name, fleet));
     const isHeld = (node: NodeFacts) => node.annotations[holdAnnotation] !== undefined;

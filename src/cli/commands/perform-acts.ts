@@ -5,6 +5,7 @@ import { instantOfNamedTime, type NamedTime, sayLocally } from "../../core/time/
 import type { Instant, Millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { KubeDepartureStore, KubeOperatorWrites } from "../../kube/departure-store.ts";
+import { dryRunApi } from "../../kube/dry-run.ts";
 import { KubeNodePods } from "../../kube/node/node-pods.ts";
 import { ClusterClock } from "../cluster/connect.ts";
 import { type CommandIo, printData } from "../command-line/command.ts";
@@ -39,6 +40,7 @@ export interface ActsSource {
   readonly fleet: FleetSnapshot;
   readonly io: CommandIo;
   readonly dryRun: boolean;
+  readonly undo: boolean;
   readonly quiet: boolean;
   readonly output: "table" | "json" | "yaml";
 }
@@ -57,8 +59,9 @@ interface ShownAct {
 }
 
 /**
- * Previews the acts as the board does, and performs them unless it is a dry run. Previews all
- * before anything is written. Attempts every write, and throws the first refusal at the end.
+ * Previews the acts as the board does, and performs them; in a dry run the API server stores
+ * nothing. Previews all before anything is written. Attempts every write, and throws the first
+ * refusal at the end.
  */
 export async function performActs(meant: MeantActs, source: ActsSource): Promise<number> {
   const board = boardActs(source);
@@ -70,11 +73,9 @@ export async function performActs(meant: MeantActs, source: ActsSource): Promise
   const done: ShownAct[] = [];
   const refused: string[] = [];
   for (const { act, preview } of looked) {
-    const answer = source.dryRun
-      ? undefined
-      : await board.perform({ act, seen: preview.seen, key: JSON.stringify(act) });
-    if (answer?.kind === "Refused") refused.push(`Cannot write ${targetOf(act)}: ${answer.says}`);
-    else done.push({ act, says: preview.says });
+    const answer = await board.perform({ act, seen: preview.seen, key: JSON.stringify(act) });
+    if (answer.kind === "Done") done.push({ act, says: preview.says });
+    else refused.push(`Cannot write ${targetOf(act)}: ${asReason(answer.says)}`);
   }
   await show(done, { ...source, idle: meant.idle });
   const [first, ...others] = refused;
@@ -83,7 +84,8 @@ export async function performActs(meant: MeantActs, source: ActsSource): Promise
   return 0;
 }
 
-function boardActs({ api, fleet, io }: ActsSource): OperatorActs {
+function boardActs({ fleet, io, ...source }: ActsSource): OperatorActs {
+  const api = source.dryRun ? dryRunApi(source.api) : source.api;
   const clock = new ClusterClock(api, io.clock);
   return new OperatorActs({
     fleet: {
@@ -100,6 +102,11 @@ function boardActs({ api, fleet, io }: ActsSource): OperatorActs {
   });
 }
 
+/** A sentence of its own, inside another one. */
+function asReason(says: string): string {
+  return says.replace(/^Cannot /, "cannot ");
+}
+
 function targetOf(act: BoardAct): string {
   switch (act.kind) {
     case "Freeze":
@@ -111,13 +118,20 @@ function targetOf(act: BoardAct): string {
   }
 }
 
+/** What a preview lacks, because the caller may not read it. */
+function unknown({ fleet: { unlisted = [] }, undo }: ActsSource): readonly string[] {
+  if (unlisted.length === 0 || undo) return [];
+  const rights = new Intl.ListFormat("en").format(unlisted);
+  return [`What leaves even so is not known in full: grant list on ${rights} to see it`];
+}
+
 /** The main effect of each act is data; what all of them have in common is said once. */
 async function show(
   done: readonly ShownAct[],
   about: ActsSource & { readonly idle: readonly string[] },
 ): Promise<void> {
   const { io, output, quiet, dryRun, idle } = about;
-  const notes = new Set([...done.flatMap(({ says }) => says.slice(1)), ...idle]);
+  const notes = new Set([...done.flatMap(({ says }) => says.slice(1)), ...unknown(about), ...idle]);
   if (!quiet) for (const note of notes) io.err(`lastcall: ${note}\n`);
   if (output === "table") {
     for (const { says } of done) io.out(`${says[0]}${dryRun ? " (dry run)" : ""}\n`);

@@ -2,6 +2,7 @@ import type { Impersonation, KubeAnswer, KubeApi, KubeRequest } from "../../cont
 import type { NodeIdentity } from "../../core/cluster/node.ts";
 import type { OwnPod, TrialAnswer } from "../../doctor/facts.ts";
 import { LastcallError } from "../../errors.ts";
+import { dryRunOf } from "../../kube/dry-run.ts";
 import { answerMessage, apiError } from "../../kube/object/api-call.ts";
 import { type Account, accountGroups, accountUser, askReview } from "./cluster-facts.ts";
 
@@ -49,18 +50,14 @@ export async function checkMayTry(
 export type TrialRequest = Pick<KubeRequest, "method" | "path" | "body" | "patchType">;
 
 /**
- * Sends one request as this account, and tells how it was answered. The API server authorizes,
- * admits and validates it, and stores nothing: every request has `dryRun=All`, a deletion also in
- * its body, which takes precedence over the query.
+ * Sends one request as this account, in a dry run, and tells how it was answered.
  */
 export async function tryAs(
   api: KubeApi,
   { account, as, request }: { account: Account; as: Impersonation; request: TrialRequest },
   signal: AbortSignal,
 ): Promise<TrialAnswer> {
-  const inBody =
-    request.method === "DELETE" ? { body: { ...(request.body as object), dryRun: ["All"] } } : {};
-  const dry = { ...request, ...inBody, query: { dryRun: "All" }, as, signal };
+  const dry = dryRunOf({ ...request, as, signal });
   const answer = await api.send(dry);
   const message = answerMessage(answer);
   if (/cannot impersonate resource/.test(message)) throw notAllowed(account, message);

@@ -43,6 +43,8 @@ export interface FleetSnapshot {
   readonly terminatingNamespaces: ReadonlySet<string>;
   /** As `namespace/name`; undefined if they were not read. */
   readonly daemonSets: ReadonlySet<string> | undefined;
+  /** Resources that a command can do without, and that the caller may not list. */
+  readonly unlisted?: readonly string[] | undefined;
   /** The specs of PersistentVolumes in files, by the namespace and the name of their claim. */
   readonly volumes: ReadonlyMap<string, ReadonlyMap<string, unknown>>;
 }
@@ -56,12 +58,23 @@ export interface SnapshotSource {
   readonly namespace?: string | undefined;
 }
 
+export type FleetKind = "Node" | "Departure" | "DeparturePolicy";
+
+export interface NamedObjects {
+  readonly kind: FleetKind;
+  readonly names: readonly string[];
+}
+
 /** What a command needs besides nodes, policies and departures. */
 export interface SnapshotNeeds {
   /** Only the pods of this node. Default: no pods and no budgets. */
   readonly podsOfNode?: string | undefined;
   /** Whether to read who leads and whether the agents are ready. */
   readonly operation?: boolean | undefined;
+  /** Kinds that the command can do without. Default: none. */
+  readonly optional?: readonly FleetKind[] | undefined;
+  /** The objects that suffice if the caller may not list their kind. */
+  readonly named?: NamedObjects | undefined;
   /** An existing connection, which stays open. Default: one is created for this snapshot. */
   readonly api?: KubeApi | undefined;
 }
@@ -141,16 +154,19 @@ function distinct(objects: readonly KubeObject[]): readonly KubeObject[] {
 const unknownTimeWarning =
   "lastcall: The API server does not say what time it is, so this computer's clock is used: check that it is right\n";
 
-interface ReadCluster extends Pick<FleetSnapshot, "readAt" | "operation"> {
+interface ReadCluster extends Pick<FleetSnapshot, "readAt" | "operation" | "unlisted"> {
   readonly objects: readonly KubeObject[];
+}
+
+interface ClusterNeeds extends SnapshotNeeds {
+  readonly policies: boolean;
 }
 
 async function readCluster(
   source: SnapshotSource,
-  needs: SnapshotNeeds & { readonly policies: boolean },
+  needs: ClusterNeeds,
   io: CommandIo,
 ): Promise<ReadCluster> {
-  const { listAll } = await import("../../kube/watch/collection.ts");
   const paths = await import("../../kube/object/api-call.ts");
   const { onServerTime } = await import("../../kube/server-clock.ts");
   const { close, namespace, ...connected } = needs.api
@@ -180,20 +196,7 @@ async function readCluster(
         ]),
   ];
   try {
-    const lists = kinds.map(async ({ kind, path, ...rest }) => {
-      const query = "query" in rest ? rest.query : {};
-      const found = await listAll(api, path, query).catch((error: unknown) => {
-        // A policy can be tried on a cluster where nothing is installed yet.
-        const code = isLastcallError(error) ? error.code : undefined;
-        const untouched = !needs.policies && code === "CRD_MISSING";
-        // Useful for the plan, but must not require a permission that the caller may lack.
-        const isExtra = kind === "Namespace" || kind === "DaemonSet";
-        if (untouched || (isExtra && code === "RIGHT_MISSING")) return undefined;
-        throw error;
-      });
-      if (found?.length === 0) return [{ kind: `${kind}List` }];
-      return (found ?? []).map((object) => ({ ...object, kind }));
-    });
+    const lists = kinds.map((wanted) => readKind(wanted, { api, needs }));
     // Instants that are written are relative to this time, so the lists state it as well.
     const clock = new ClusterClock(api, serverClock);
     const [read] = await Promise.all([Promise.all(lists), clock.ask(io.signal)]);
@@ -202,10 +205,66 @@ async function readCluster(
     const operation = needs.operation
       ? await readOperation({ api, namespace: source.namespace ?? namespace }, { at: readAt })
       : undefined;
-    return { objects: read.flat(), readAt, operation: operation?.operation };
+    return {
+      objects: read.flatMap(({ objects }) => objects),
+      unlisted: read.flatMap(({ unlisted }) => unlisted ?? []),
+      ...{ readAt, operation: operation?.operation },
+    };
   } finally {
     close();
   }
+}
+
+interface WantedKind {
+  readonly kind: string;
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+}
+
+interface ReadKind {
+  readonly objects: readonly KubeObject[];
+  readonly unlisted?: string | undefined;
+}
+
+async function readKind(
+  { kind, path, query = {} }: WantedKind,
+  { api, needs }: { readonly api: KubeApi; readonly needs: ClusterNeeds },
+): Promise<ReadKind> {
+  const { listAll } = await import("../../kube/watch/collection.ts");
+  const { resourceOf } = await import("../../kube/object/api-call.ts");
+  try {
+    const found = await listAll(api, path, query);
+    if (found.length === 0) return { objects: [{ kind: `${kind}List` }] };
+    return { objects: found.map((object) => ({ ...object, kind })) };
+  } catch (error) {
+    const code = isLastcallError(error) ? error.code : undefined;
+    // A policy can be tried on a cluster where nothing is installed yet.
+    if (!needs.policies && code === "CRD_MISSING") return { objects: [] };
+    // Useful for the plan, but must not require a permission that the caller may lack.
+    const isExtra = kind === "Namespace" || kind === "DaemonSet";
+    if (isExtra && code === "RIGHT_MISSING") return { objects: [] };
+    if (code !== "RIGHT_MISSING") throw error;
+    const unlisted = resourceOf({ path });
+    if (needs.optional?.some((one) => one === kind)) return { objects: [], unlisted };
+    if (needs.named?.kind !== kind) throw error;
+    const named = await Promise.all(
+      needs.named.names.map((name) => readNamed(api, { path, name })),
+    );
+    return { objects: named.flat().map((object) => ({ ...object, kind })), unlisted };
+  }
+}
+
+/** Nothing if there is no such object. */
+async function readNamed(
+  api: KubeApi,
+  { path, name }: { readonly path: string; readonly name: string },
+): Promise<readonly KubeObject[]> {
+  const { isGone, objectError } = await import("../../kube/object/api-call.ts");
+  const request = { method: "GET", path: `${path}/${encodeURIComponent(name)}` } as const;
+  const answer = await api.send(request);
+  if (answer.status === 200) return [answer.body as KubeObject];
+  if (isGone(answer)) return [];
+  throw objectError(request, answer);
 }
 
 async function translateAll(

@@ -268,7 +268,8 @@ function placeOf(call: ApiCall): string {
   return namespace === undefined ? "" : ` in namespace ${namespace}`;
 }
 
-function resourceOf({ path }: ApiCall): string {
+/** As RBAC names it: `nodes`, `pods/eviction`, `departures.lastcall.dev`. */
+export function resourceOf({ path }: Pick<ApiCall, "path">): string {
   const { group, resource, subresource } = partsOf(path);
   if (resource === undefined) return path;
   const whole = group === "" ? resource : `${resource}.${group}`;
