@@ -7,6 +7,10 @@ const at = instant(Date.UTC(2026, 10, 20, 9));
 it("the command of a departure has times only if they are set", () => {
   const act = { kind: "Depart", node: "n1", uid: "u", at: null, by: null } as const;
   expect(commandOf(act)).toBe("lastcall depart n1");
+  // Without it, the command would keep the start of an earlier request.
+  expect(commandOf({ ...act, by: at })).toBe(
+    "lastcall depart n1 --at now --by 2026-11-20T09:00:00Z",
+  );
   expect(commandOf({ ...act, at, by: at })).toBe(
     "lastcall depart n1 --at 2026-11-20T09:00:00Z --by 2026-11-20T09:00:00Z",
   );

@@ -1,6 +1,12 @@
 import { expect, it } from "vitest";
-import { forcedSays, heldDepartureSays, replacedHoldSays } from "../../src/board/act/act-says.ts";
-import { hours, plus } from "../../src/core/time/time.ts";
+import {
+  departSays,
+  forcedSays,
+  heldDepartureSays,
+  replacedHoldSays,
+} from "../../src/board/act/act-says.ts";
+import { departStep } from "../../src/core/departure/decision.ts";
+import { hours, minus, minutes, plus } from "../../src/core/time/time.ts";
 import { translated } from "../../src/web/words/sentence.tsx";
 import { aDeparture, aNode } from "../core/fleet-builder.ts";
 import { dawn } from "../support/model-world.ts";
@@ -69,4 +75,54 @@ it.each([
   ],
 ])("with the annotations %j, the hold %j says whose it replaces", (annotations, value, said) => {
   expect(replacedHoldSays(aNode("n1", { annotations }), value)).toEqual(said);
+});
+
+const policy = "spot";
+const deadlineAt = plus(dawn, hours(3));
+const lifetimeEnding = (count: number) => {
+  const endsAt = plus(dawn, hours(count));
+  return { policy, deadlineAt: minus(endsAt, minutes(30)), endsAt };
+};
+
+it.each([
+  ["has no limit", {}, ["n1 leaves now, by 2026-11-20T03:00:00Z"]],
+  [
+    "reaches it",
+    { lifetime: lifetimeEnding(4), takenAt: deadlineAt },
+    ["n1 leaves now, by 2026-11-20T03:00:00Z"],
+  ],
+  [
+    "has its deadline before it",
+    { lifetime: lifetimeEnding(3) },
+    [
+      "n1 leaves now, by 2026-11-20T03:00:00Z",
+      "n1 may not have until 2026-11-20T03:00:00Z: its deadline is 2026-11-20T02:30:00Z, and its lifetime.max by policy spot ends at 2026-11-20T03:00:00Z",
+    ],
+  ],
+  [
+    "ends before it",
+    { lifetime: lifetimeEnding(2) },
+    [
+      "n1 leaves now, by 2026-11-20T03:00:00Z (its machine may end at 2026-11-20T02:00:00Z)",
+      "n1 may not have until 2026-11-20T03:00:00Z: its deadline is 2026-11-20T01:30:00Z, and its lifetime.max by policy spot ends at 2026-11-20T02:00:00Z",
+    ],
+  ],
+  [
+    "is taken by the cloud before it",
+    { lifetime: lifetimeEnding(2), takenAt: plus(dawn, hours(1)) },
+    [
+      "n1 leaves now, by 2026-11-20T03:00:00Z (its machine may end at 2026-11-20T01:00:00Z)",
+      "n1 may not have until 2026-11-20T03:00:00Z: the cloud takes its machine at 2026-11-20T01:00:00Z",
+    ],
+  ],
+])("of a requested deadline, the preview says that the node %s", (_, end, said) => {
+  const step = departStep(node, { departAt: dawn, deadlineAt }, []);
+  const request = { departAt: dawn, isNow: true, deadlineAt, policy: undefined, step, end };
+  const says = departSays(node, request);
+  expect(says.slice(0, -1)).toEqual(said);
+  for (const text of says) {
+    expect(translated(`${text}.`, "ja").replaceAll(/n1|spot|lifetime\.max|T|Z/g, "")).not.toMatch(
+      /[A-Za-z]/,
+    );
+  }
 });

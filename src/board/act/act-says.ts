@@ -13,8 +13,9 @@ import {
   isVoluntary,
 } from "../../core/departure/departure.ts";
 import type { Policy } from "../../core/policy/policy.ts";
-import type { Instant } from "../../core/time/time.ts";
+import { earliest, type Instant } from "../../core/time/time.ts";
 import { briefInstant } from "./act.ts";
+import type { NodeEnd } from "./node-end.ts";
 
 /** What an act will do, in sentences: shown before it is confirmed. */
 
@@ -44,14 +45,17 @@ export function departSays(
     readonly deadlineAt: Instant | undefined;
     readonly policy: Policy | undefined;
     readonly step: DepartStep;
-    /** The node's deadline by the plan. */
-    readonly lastAt: Instant | undefined;
+    readonly end: NodeEnd;
   },
 ): readonly string[] {
-  const { departAt, lastAt, policy } = request;
+  const { departAt, end, policy } = request;
   const { name } = node;
+  const lastAt = end.lifetime?.deadlineAt;
   if (policy?.dryRun) return [`Policy ${policy.name} has dryRun set: ${name} does not leave`];
-  const by = request.deadlineAt === undefined ? "" : `, by ${briefInstant(request.deadlineAt)}`;
+  const by =
+    request.deadlineAt === undefined
+      ? ""
+      : `, by ${briefInstant(request.deadlineAt)}${endNote(request.deadlineAt, end, briefInstant)}`;
   const moved = request.step.kind === "Move" ? ` instead of the time requested earlier` : "";
   return [
     `${name} leaves ${request.isNow ? "now" : `at ${briefInstant(request.departAt)}`}${by}${moved}`,
@@ -59,10 +63,39 @@ export function departSays(
       ? [
           `That is after its deadline ${briefInstant(lastAt)}: ${name} leaves as planned before that, unless something holds it`,
         ]
-      : []),
+      : shortfallSays(name, request)),
     ...passedSays(node, request),
     ...waitingSays(request),
   ];
+}
+
+/** Whether the node ends before the deadline that a person sets for it. */
+export function shortfallSays(
+  name: string,
+  { deadlineAt, end }: { readonly deadlineAt: Instant | undefined; readonly end: NodeEnd },
+): readonly string[] {
+  if (deadlineAt === undefined) return [];
+  const lead = `${name} may not have until ${briefInstant(deadlineAt)}`;
+  const { lifetime, takenAt } = end;
+  if (takenAt !== undefined && takenAt < deadlineAt) {
+    return [`${lead}: the cloud takes its machine at ${briefInstant(takenAt)}`];
+  }
+  if (lifetime === undefined || lifetime.deadlineAt >= deadlineAt) return [];
+  const { policy, endsAt } = lifetime;
+  return [
+    `${lead}: its deadline is ${briefInstant(lifetime.deadlineAt)}, and its lifetime.max by policy ${policy} ends at ${briefInstant(endsAt)}`,
+  ];
+}
+
+/** Follows a deadline that the machine may not reach. */
+export function endNote(
+  deadlineAt: Instant,
+  { lifetime, takenAt }: NodeEnd,
+  format: (at: Instant) => string,
+): string {
+  const endsAt = earliest(lifetime?.endsAt, takenAt);
+  if (endsAt === undefined || endsAt >= deadlineAt) return "";
+  return ` (its machine may end at ${format(endsAt)})`;
 }
 
 interface Request {

@@ -135,7 +135,7 @@ function lineOf(act: BoardAct): string {
     case "Depart":
       return [
         `lastcall depart ${word(act.node)}`,
-        ...(act.at === null ? [] : [`--at ${briefInstant(act.at)}`]),
+        ...startOf(act),
         ...(act.by === null ? [] : [`--by ${briefInstant(act.by)}`]),
       ].join(" ");
     case "Freeze":
@@ -143,6 +143,12 @@ function lineOf(act: BoardAct): string {
     case "Withdraw":
       return `kubectl delete departure ${word(act.departure)}`;
   }
+}
+
+/** With `--by` alone, an earlier request would keep its own start. */
+function startOf({ at, by }: Extract<BoardAct, { kind: "Depart" }>): readonly string[] {
+  if (at !== null) return [`--at ${briefInstant(at)}`];
+  return by === null ? [] : ["--at now"];
 }
 
 /** Without milliseconds if they are zero, as people write instants. */

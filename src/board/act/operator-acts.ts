@@ -6,15 +6,14 @@ import type {
   OperatorResult,
   OperatorWrites,
 } from "../../contracts/cluster.ts";
-import { bornAt, holdAnnotation, type NodeFacts } from "../../core/cluster/node.ts";
-import { type DepartStep, departStep } from "../../core/departure/decision.ts";
+import { holdAnnotation, type NodeFacts } from "../../core/cluster/node.ts";
+import { deadlineAfter, departStep } from "../../core/departure/decision.ts";
 import { type Departure, isLive, isNoticed } from "../../core/departure/departure.ts";
 import { planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../../core/drain-plan/drain-plan-report.ts";
 import { defaultPolicy, selectPolicy } from "../../core/policy/policy.ts";
-import { between, type Instant, minus, parseInstant, plus } from "../../core/time/time.ts";
+import { between, type Instant, parseInstant } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
-import { withLaunchTimes } from "../picture.ts";
 import {
   type ActAnswer,
   type ActPreview,
@@ -35,6 +34,7 @@ import {
   replacedHoldSays,
   withdrawSays,
 } from "./act-says.ts";
+import { type NodeEnd, nodeEnd } from "./node-end.ts";
 
 /** The part of a fleet on which acts depend: watched, or read once. */
 export interface ActsFleet extends Pick<Fleet, "node" | "departure" | "departuresOf" | "policies"> {
@@ -167,13 +167,13 @@ export class OperatorActs {
     const policy = selectPolicy(node, fleet.policies())?.policy;
     const request = { departAt, deadlineAt: wantedAt, policy: policy?.name };
     const step = departStep(node, request, fleet.view().departures);
-    const deadlineAt = deadlineAfter(step, wantedAt);
+    const deadlineAt = deadlineAfter(step);
     const drain =
       how === undefined ? await this.#drainOf(node, { departAt, deadlineAt }) : undefined;
     return {
       says: departSays(node, {
         ...{ departAt, deadlineAt, policy, isNow: act.at === null, step },
-        lastAt: this.#lastInstantOf(node),
+        end: this.#endOf(node),
       }),
       refusal:
         step.kind === "Leave"
@@ -204,31 +204,24 @@ export class OperatorActs {
   /** What a hold does not keep away: the end of the machine's lifetime, and the deadline. */
   #limitSays(node: NodeFacts, value: string | null): readonly string[] {
     const policy = selectPolicy(node, this.#options.fleet.policies())?.policy;
-    const deadlineAt = this.#lastInstantOf(node);
-    if (value === null || policy === undefined || deadlineAt === undefined) return [];
-    // Nothing of it leaves as planned, at its deadline either.
-    if (policy.paused) return [];
-    const endsAt = plus(deadlineAt, policy.lifetime.reserveMs);
+    const { lifetime } = this.#endOf(node);
+    // Nothing of a paused policy leaves as planned, at its deadline either.
+    if (value === null || lifetime === undefined || policy?.paused) return [];
+    const { deadlineAt, endsAt } = lifetime;
     const until = value === "true" ? undefined : parseInstant(value);
     if (until === undefined) {
       return [
-        `The lifetime.max of ${node.name} by policy ${policy.name} ends at ${briefInstant(endsAt)} even so: a machine with such a limit is terminated then, without a drain before`,
+        `The lifetime.max of ${node.name} by policy ${lifetime.policy} ends at ${briefInstant(endsAt)} even so: a machine with such a limit is terminated then, without a drain before`,
       ];
     }
     if (until <= deadlineAt) return [];
     return forcedSays([{ name: node.name, deadlineAt }]);
   }
 
-  /** The deadline that the plan would give the node; undefined if its lifetime has no limit. */
-  #lastInstantOf(node: NodeFacts): Instant | undefined {
+  #endOf(node: NodeFacts): NodeEnd {
     const { fleet } = this.#options;
     const { policies } = fleet.view();
-    const departures = fleet.departuresOf(node.uid);
-    const [known = node] = withLaunchTimes({ nodes: [node], departures, policies });
-    const { maxMs, reserveMs } = selectPolicy(node, policies)?.policy.lifetime ?? {};
-    const born = bornAt(known);
-    if (maxMs === undefined || reserveMs === undefined || born === undefined) return undefined;
-    return minus(plus(born, maxMs), reserveMs);
+    return nodeEnd(node, { policies, departures: fleet.departuresOf(node.uid) });
   }
 
   async #drainOf(
@@ -271,7 +264,7 @@ export class OperatorActs {
       if (own?.name !== policy || own.paused) return [];
       // It leaves by that departure, whatever its deadline.
       if (fleet.departuresOf(node.uid).some((one) => isLeavingAnyway(one))) return [];
-      const deadlineAt = this.#lastInstantOf(node);
+      const { deadlineAt } = this.#endOf(node).lifetime ?? {};
       return deadlineAt === undefined || deadlineAt >= until ? [] : { name: node.name, deadlineAt };
     });
     return forcedSays(forced.toSorted((a, b) => a.deadlineAt - b.deadlineAt));
@@ -303,12 +296,6 @@ export class OperatorActs {
 /** What a colleague may have changed about a departure since it was shown. */
 function requestIn({ departAt, deadlineAt, hold }: Departure): readonly unknown[] {
   return [departAt, deadlineAt, hold];
-}
-
-/** A request that is moved keeps its deadline unless the move sets or removes it. */
-function deadlineAfter(step: DepartStep, wantedAt: Instant | undefined): Instant | undefined {
-  if (step.kind !== "Move" || step.to.deadlineAt === null) return wantedAt;
-  return step.to.deadlineAt ?? step.departure.deadlineAt;
 }
 
 function nothing(refusal: string): ActFinding {

@@ -1,36 +1,37 @@
+import { endNote } from "../../board/act/act-says.ts";
+import { type NodeEnd, nodeEnd } from "../../board/act/node-end.ts";
 import { nodeHint } from "../../config/problem.ts";
 import type { StoreResult } from "../../contracts/cluster.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
-import { holdMarkIn, holdOf, type NodeFacts } from "../../core/cluster/node.ts";
-import { type DepartRequest, type DepartStep, departStep } from "../../core/departure/decision.ts";
-import { type Departure, isLive } from "../../core/departure/departure.ts";
+import type { NodeFacts } from "../../core/cluster/node.ts";
+import {
+  type DepartRequest,
+  type DepartStep,
+  deadlineAfter,
+  departStep,
+} from "../../core/departure/decision.ts";
+import { type Departure, isNoticed, isUnderWay } from "../../core/departure/departure.ts";
 import { selectPolicy } from "../../core/policy/policy.ts";
-import {
-  instantOfNamedTime,
-  type LocalNow,
-  type NamedTime,
-  sayLocally,
-} from "../../core/time/named-time.ts";
-import {
-  between,
-  formatInstant,
-  type Instant,
-  type Millis,
-  minutes,
-} from "../../core/time/time.ts";
+import { formatInstant, type Instant } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { dryRunApi } from "../../kube/dry-run.ts";
 import { type Connection, connect } from "../cluster/connect.ts";
 import { checkNodes, meantNodes } from "../cluster/meant-nodes.ts";
-import { type CommandRun, printData } from "../command-line/command.ts";
+import { type CommandInput, type CommandRun, printData } from "../command-line/command.ts";
 import { type FleetSnapshot, readFleet, type SnapshotSource } from "../input/fleet-snapshot.ts";
+import { requestOf, timeNotes, timesFor } from "./depart-times.ts";
 import type { Awaited } from "./depart-wait.ts";
+import {
+  endWarnings,
+  holdWarnings,
+  ignoredWarnings,
+  type NodeStep,
+  type Steps,
+} from "./depart-warnings.ts";
 
-type Depart = Parameters<CommandRun<"depart">>[0];
+type Depart = CommandInput<"depart">;
 
-interface Written {
-  readonly node: string;
-  readonly step: DepartStep;
+interface Written extends NodeStep {
   /** The object as it is in the cluster; with `--dry-run` as it would be. */
   readonly object: KubeObject;
   readonly uid: string;
@@ -63,11 +64,11 @@ async function departNodes(input: Depart, { api, namespace }: Connection): Promi
   const { options, io } = input;
   const fleet = await readFleet(wholeCluster(options), { api }, io);
   const request = requestOf(input, fleet.readAt);
-  const steps = stepsFor(input.words, request, fleet);
+  const steps = stepsFor(input, request, fleet);
   const warnings = [
     ...timeNotes(input, { request, now: fleet.readAt }),
     ...holdWarnings(steps, request),
-    ...lateWarnings(steps, request, fleet),
+    ...endWarnings(steps, request, fleet),
     ...ignoredWarnings(steps, { input, request }),
   ];
   if (!options.quiet) for (const text of warnings) io.err(text);
@@ -91,62 +92,10 @@ function wholeCluster({ kubeconfig, context }: Depart["options"]): SnapshotSourc
   return { kubeconfig, context, from: [], filename: [] };
 }
 
-/**
- * A script's `--at` that means now is slightly in the past when it is read. Anything older is a
- * mistake.
- */
-const lateMs: Millis = minutes(1);
-
-function requestOf({ options, io }: Depart, now: Instant): DepartRequest {
-  const timeZone = io.timeZone ?? "UTC";
-  const departAt =
-    options.at === undefined ? now : instantOfNamedTime(options.at, { now, timeZone });
-  const by = options.by && deadlineOf(options.by, { now, timeZone, departAt });
-  if (between(departAt, now) > lateMs) {
-    throw new LastcallError(
-      "USAGE",
-      `Cannot use --at ${formatInstant(departAt)}: it is in the past, expected a future time, or no --at to start now`,
-    );
-  }
-  if (by !== undefined && by <= departAt) {
-    throw new LastcallError(
-      "USAGE",
-      `Cannot use --by ${formatInstant(by)}: the departure starts at ${formatInstant(departAt)}, expected a later time`,
-    );
-  }
-  return { departAt, deadlineAt: by };
-}
-
-/** `--at 22:00 --by 06:00`: the morning after. */
-function deadlineOf(
-  by: NamedTime,
-  { departAt, ...context }: LocalNow & { readonly departAt: Instant },
-): Instant {
-  return instantOfNamedTime(by, by.kind === "Clock" ? { ...context, now: departAt } : context);
-}
-
-/** What a time relative to now, or to this computer's time zone, was taken for. */
-function timeNotes(
-  { options, io }: Depart,
-  { request, now }: { readonly request: DepartRequest; readonly now: Instant },
-): readonly string[] {
-  const context = { now, timeZone: io.timeZone ?? "UTC" };
-  const times = [
-    { option: "--at", time: options.at, at: request.departAt },
-    { option: "--by", time: options.by, at: request.deadlineAt },
-  ];
-  return times.flatMap(({ option, time, at }) =>
-    time === undefined || time.kind === "At" || at === undefined
-      ? []
-      : [`lastcall: ${option} is ${sayLocally(at, context)}\n`],
-  );
-}
-
-type Steps = readonly { readonly node: NodeFacts; readonly step: DepartStep }[];
-
-function stepsFor(names: readonly string[], request: DepartRequest, fleet: FleetSnapshot): Steps {
+/** Throws NOT_FOUND, and USAGE for times that a node's earlier request does not allow. */
+function stepsFor({ words, options }: Depart, request: DepartRequest, fleet: FleetSnapshot): Steps {
   const nodes = new Map(fleet.nodes.map((node) => [node.name, node]));
-  return [...new Set(names)].map((name) => {
+  return words.map((name) => {
     const node = nodes.get(name);
     if (node === undefined) {
       const hint = nodeHint(name, [...nodes.keys()]);
@@ -156,63 +105,10 @@ function stepsFor(names: readonly string[], request: DepartRequest, fleet: Fleet
       );
     }
     const policy = selectPolicy(node, fleet.policies)?.policy.name;
-    return { node, step: departStep(node, { ...request, policy }, fleet.departures) };
+    const times = timesFor(node, { request, options, fleet });
+    const step = departStep(node, { ...times, policy }, fleet.departures);
+    return { node, step, end: nodeEnd(node, fleet) };
   });
-}
-
-/** A user's request takes precedence over a hold: the person who held the node may be another. */
-function holdWarnings(steps: Steps, { departAt }: DepartRequest): readonly string[] {
-  return steps.flatMap(({ node, step }) => {
-    const hold = holdOf(node);
-    if (step.kind === "Leave" || hold.kind === "None") return [];
-    if (hold.kind === "Until" && hold.until <= departAt) return [];
-    const until = hold.kind === "Until" ? ` until ${formatInstant(hold.until)}` : "";
-    const told = `${node.name} is on hold${until} by its annotation ${holdMarkIn(node.annotations)}`;
-    return [`lastcall: ${told}, which applies only to planned departures: it leaves anyway\n`];
-  });
-}
-
-/** A user's request takes precedence over the plan, but not over the node's deadline. */
-function lateWarnings(
-  steps: Steps,
-  { departAt }: DepartRequest,
-  { departures }: FleetSnapshot,
-): readonly string[] {
-  return steps.flatMap(({ node, step }) => {
-    const plan = departures.find((one) => isPlanOf(one, node));
-    if (step.kind === "Leave" || plan?.deadlineAt === undefined || departAt <= plan.deadlineAt) {
-      return [];
-    }
-    const told = `${node.name} was requested to leave after its deadline of ${formatInstant(plan.deadlineAt)}`;
-    return [
-      `lastcall: ${told}, so it leaves as planned before that; to choose the time, set an earlier --at\n`,
-    ];
-  });
-}
-
-/** A departure that is under way keeps its times, whatever is requested now. */
-function ignoredWarnings(
-  steps: Steps,
-  { input, request }: { readonly input: Depart; readonly request: DepartRequest },
-): readonly string[] {
-  const { options } = input;
-  const given = [
-    ...(options.at === undefined ? [] : ["--at"]),
-    ...(options.by === undefined ? [] : ["--by"]),
-  ].join(" and ");
-  return steps.flatMap(({ node, step }) => {
-    if (given === "" || step.kind !== "Leave") return [];
-    const { departAt, deadlineAt, status } = step.departure;
-    const isKept = options.at === undefined || request.departAt === departAt;
-    if (isKept && (options.by === undefined || request.deadlineAt === deadlineAt)) return [];
-    return [
-      `lastcall: ${node.name} is already leaving (${status.phase}): ${given} is not applied\n`,
-    ];
-  });
-}
-
-function isPlanOf(departure: Departure, { uid }: NodeFacts): boolean {
-  return departure.node.uid === uid && departure.cause === "Planned" && isLive(departure);
 }
 
 async function writeAll(
@@ -222,14 +118,14 @@ async function writeAll(
   const { departureObject } = await import("../../kube/object/translate-departure.ts");
   const written: Written[] = [];
   const faults: LastcallError[] = [];
-  for (const { node, step } of steps) {
+  for (const one of steps) {
     try {
-      const { name, uid, source = "", ...rest } = await write(step, api);
+      const { name, uid, source = "", ...rest } = await write(one.step, api);
       const object = departureObject({ ...rest, name, source });
-      written.push({ node: node.name, step, object, uid });
+      written.push({ ...one, object, uid });
     } catch (error) {
       if (!isLastcallError(error)) throw error;
-      faults.push(faultOf(node, error));
+      faults.push(faultOf(one.node, error));
     }
   }
   return { written, faults };
@@ -267,7 +163,7 @@ function doneOr(name: string, result: StoreResult): Departure {
 }
 
 function awaitedOf({ node, object, uid }: Written): Awaited {
-  return { node, name: object.metadata?.name ?? "", uid };
+  return { node: node.name, name: object.metadata?.name ?? "", uid };
 }
 
 /** How each departure ended; for one that has not, or was deleted, its last known state. */
@@ -305,22 +201,28 @@ async function show(written: readonly Written[], { options, io }: Depart): Promi
   for (const one of written) io.out(`${lineOf(one)}${options.dryRun ? " (dry run)" : ""}\n`);
 }
 
-function lineOf({ node, step, object }: Written): string {
+function lineOf({ node, step, end, object }: Written): string {
   const { name = "" } = object.metadata ?? {};
-  const { departAt, deadlineAt } = object.spec as { departAt?: string; deadlineAt?: string };
-  const by = deadlineAt === undefined ? "" : `, by ${deadlineAt}`;
+  const { departAt } = object.spec as { departAt?: string };
+  const by = byText(deadlineAfter(step), end);
   switch (step.kind) {
     case "Create":
-      return `departure/${name} created: ${node} leaves at ${departAt}${by}`;
+      return `departure/${name} created: ${node.name} leaves at ${departAt}${by}`;
     case "Move":
-      return `departure/${name} moved: ${node} leaves at ${departAt}${by}`;
+      return `departure/${name} moved: ${node.name} leaves at ${departAt}${by}`;
     case "Leave":
-      return `departure/${name} unchanged: ${standing(node, step.departure)}`;
+      return `departure/${name} unchanged: ${standing(node.name, step.departure)}${by}`;
   }
 }
 
-function standing(node: string, { status }: Departure): string {
-  const { phase } = status;
-  const isWaiting = phase === "Held" || phase === "Scheduled";
-  return `${node} ${isWaiting ? "has been requested to leave" : "is already leaving"}, phase ${phase}`;
+function byText(deadlineAt: Instant | undefined, end: NodeEnd): string {
+  if (deadlineAt === undefined) return "";
+  return `, by ${formatInstant(deadlineAt)}${endNote(deadlineAt, end, formatInstant)}`;
+}
+
+function standing(node: string, departure: Departure): string {
+  const { phase } = departure.status;
+  if (isNoticed(departure)) return `${node} is leaving on a notice, phase ${phase}`;
+  const how = isUnderWay(departure) ? "is already leaving" : "has been requested to leave";
+  return `${node} ${how}, phase ${phase}`;
 }

@@ -1,7 +1,12 @@
 import { type BoardAct, briefInstant } from "../../board/act/act.ts";
 import { OperatorActs } from "../../board/act/operator-acts.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
-import { instantOfNamedTime, type NamedTime, sayLocally } from "../../core/time/named-time.ts";
+import {
+  instantOfNamedTime,
+  isRelative,
+  type NamedTime,
+  sayLocally,
+} from "../../core/time/named-time.ts";
 import type { Instant, Millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { KubeDepartureStore, KubeOperatorWrites } from "../../kube/departure-store.ts";
@@ -31,7 +36,7 @@ export function endOf(
       `Cannot use --until ${briefInstant(at)}: it is in the past, expected a future time`,
     );
   }
-  if (time.kind !== "At" && !options.quiet) io.err(`lastcall: until ${sayLocally(at, context)}\n`);
+  if (isRelative(time) && !options.quiet) io.err(`lastcall: until ${sayLocally(at, context)}\n`);
   return at;
 }
 

@@ -15,14 +15,14 @@ export const operatorOptions = [
     type: "time",
     value: "TIME",
     commands: ["depart"],
-    help: "When to leave: 22:00 in this computer's time zone, 2h from now, or an RFC 3339 instant; default: now",
+    help: "When to leave: 22:00 in this computer's time zone, 2h from now, an RFC 3339 instant, or now; default: now",
   },
   {
     name: "by",
     type: "time",
     value: "TIME",
     commands: ["depart"],
-    help: "Deadline after which the machine may be gone, written like --at; a time of day follows --at",
+    help: "Deadline after which the machine may be gone, written like --at; a time of day follows --at; without --at, an earlier request keeps its start",
   },
   {
     name: "wait",

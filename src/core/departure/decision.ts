@@ -194,6 +194,14 @@ function moveOf({ deadlineAt: former }: Departure, request: DepartRequest): Depa
   return { ...request, deadlineAt: request.deadlineAt ?? (isOver ? null : undefined) };
 }
 
+/** The deadline once the step is written. */
+export function deadlineAfter(step: DepartStep): Instant | undefined {
+  if (step.kind === "Create") return step.made.deadlineAt;
+  const { deadlineAt } = step.departure;
+  if (step.kind === "Leave" || step.to.deadlineAt === undefined) return deadlineAt;
+  return step.to.deadlineAt ?? undefined;
+}
+
 export function because(
   reason: Reason,
   departure: Departure,

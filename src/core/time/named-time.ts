@@ -20,8 +20,9 @@ import {
   wallTime,
 } from "./time.ts";
 
-/** A future time as a person names it: `2026-12-01T00:00:00Z`, `2h` from now, or `22:00`. */
+/** A time as a person names it: `2026-12-01T00:00:00Z`, `2h` from now, `22:00`, or `now`. */
 export type NamedTime =
+  | { readonly kind: "Now" }
   | { readonly kind: "At"; readonly at: Instant }
   | { readonly kind: "In"; readonly spanMs: Millis }
   /** The next time that a clock on the wall shows it. */
@@ -36,6 +37,7 @@ export interface LocalNow {
 
 /** Undefined for anything that is not a named time, and for a span of nothing. */
 export function parseNamedTime(text: string): NamedTime | undefined {
+  if (text === "now") return { kind: "Now" };
   const at = parseInstant(text);
   if (at !== undefined) return { kind: "At", at };
   const clock = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(text);
@@ -46,6 +48,8 @@ export function parseNamedTime(text: string): NamedTime | undefined {
 
 export function instantOfNamedTime(time: NamedTime, { now, timeZone }: LocalNow): Instant {
   switch (time.kind) {
+    case "Now":
+      return now;
     case "At":
       return time.at;
     case "In":
@@ -53,6 +57,11 @@ export function instantOfNamedTime(time: NamedTime, { now, timeZone }: LocalNow)
     case "Clock":
       return nextOnWall(time.minute, { now, timeZone });
   }
+}
+
+/** Whether it has to be said back: it depends on now, or on the time zone of this computer. */
+export function isRelative({ kind }: NamedTime): boolean {
+  return kind === "In" || kind === "Clock";
 }
 
 /** Nobody means milliseconds. Rounded up: `1s` is not over at once. */

@@ -242,15 +242,29 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   [/^(.+) is planned again like any other node$/, "$1 は他のノードと同じく再び計画されます"],
   [/^(.+) has no planned departure before (\S+)$/, "$1 は $2 より前に出発させられません"],
   [
-    /^(\S+) leaves now(?:, by (\S+?))? instead of the time requested earlier$/,
-    "$1 は、前の依頼に代えてすぐに出発します[（期限 $2）]",
+    /^(\S+) leaves now(?:, by (\S+?))?(?: \(its machine may end at (\S+)\))? instead of the time requested earlier$/,
+    "$1 は、前の依頼に代えてすぐに出発します[（期限 $2）][（マシンは $3 に終わるかもしれません）]",
   ],
   [
-    /^(\S+) leaves at (\S+?)(?:, by (\S+?))? instead of the time requested earlier$/,
-    "$1 は、前の依頼に代えて $2 に出発します[（期限 $3）]",
+    /^(\S+) leaves at (\S+?)(?:, by (\S+?))?(?: \(its machine may end at (\S+)\))? instead of the time requested earlier$/,
+    "$1 は、前の依頼に代えて $2 に出発します[（期限 $3）][（マシンは $4 に終わるかもしれません）]",
   ],
-  [/^(\S+) leaves now(?:, by (\S+?))?$/, "$1 はすぐに出発します[（期限 $2）]"],
-  [/^(\S+) leaves at (\S+?)(?:, by (\S+?))?$/, "$1 は $2 に出発します[（期限 $3）]"],
+  [
+    /^(\S+) leaves now(?:, by (\S+?))?(?: \(its machine may end at (\S+)\))?$/,
+    "$1 はすぐに出発します[（期限 $2）][（マシンは $3 に終わるかもしれません）]",
+  ],
+  [
+    /^(\S+) leaves at (\S+?)(?:, by (\S+?))?(?: \(its machine may end at (\S+)\))?$/,
+    "$1 は $2 に出発します[（期限 $3）][（マシンは $4 に終わるかもしれません）]",
+  ],
+  [
+    /^(\S+) may not have until (\S+): the cloud takes its machine at (\S+)$/,
+    "$1 には $2 までの時間がないかもしれません。クラウドが $3 にマシンを取り上げます",
+  ],
+  [
+    /^(\S+) may not have until (\S+): its deadline is (\S+), and its lifetime\.max by policy (\S+) ends at (\S+)$/,
+    "$1 には $2 までの時間がないかもしれません。その期限は $3 で、ポリシー $4 による lifetime.max は $5 に終わります",
+  ],
   [
     /^That is after its deadline (\S+): (.+) leaves as planned before that, unless something holds it$/,
     "期限 $1 より後です。保留されていなければ、$2 はそれより前に計画どおり出発します",

@@ -1,0 +1,41 @@
+import type { FleetView } from "../../contracts/cluster.ts";
+import { bornAt, type NodeFacts } from "../../core/cluster/node.ts";
+import { cloudDeadline, isLive } from "../../core/departure/departure.ts";
+import { selectPolicy } from "../../core/policy/policy.ts";
+import { earliest, type Instant, minus, plus } from "../../core/time/time.ts";
+import { withLaunchTimes } from "../picture.ts";
+
+/** What ends a node, whatever a person requests of it. */
+export interface NodeEnd {
+  /** By its policy; undefined if that limits no lifetime. */
+  readonly lifetime?: LifetimeEnd | undefined;
+  /** When the cloud takes its machine, by a notice. */
+  readonly takenAt?: Instant | undefined;
+}
+
+interface LifetimeEnd {
+  readonly policy: string;
+  /** The deadline that the plan would give it. */
+  readonly deadlineAt: Instant;
+  /** When `lifetime.max` is over. */
+  readonly endsAt: Instant;
+}
+
+type Facts = Pick<FleetView, "nodes" | "departures" | "policies">;
+
+/** `departures` are those of the node, or of the whole fleet. */
+export function nodeEnd(node: NodeFacts, facts: Omit<Facts, "nodes">): NodeEnd {
+  const departures = facts.departures.filter((one) => one.node.uid === node.uid);
+  const taken = departures.filter(isLive).flatMap((one) => cloudDeadline(one) ?? []);
+  const lifetime = lifetimeOf(node, { ...facts, departures });
+  return { lifetime, takenAt: taken.reduce<Instant | undefined>(earliest, undefined) };
+}
+
+function lifetimeOf(node: NodeFacts, facts: Omit<Facts, "nodes">): LifetimeEnd | undefined {
+  const [known = node] = withLaunchTimes({ ...facts, nodes: [node] });
+  const policy = selectPolicy(node, facts.policies)?.policy;
+  const born = bornAt(known);
+  if (policy?.lifetime.maxMs === undefined || born === undefined) return undefined;
+  const endsAt = plus(born, policy.lifetime.maxMs);
+  return { policy: policy.name, endsAt, deadlineAt: minus(endsAt, policy.lifetime.reserveMs) };
+}
