@@ -17,7 +17,7 @@ it.each([
     words,
     "lastcall: Cannot run lastcall: found the unknown command plna (did you mean plan?), expected one that lastcall help lists\n",
   ]),
-  [["plan", "--at"], "lastcall: Cannot read --at: found no value, expected --at <RFC3339>\n"],
+  [["plan", "--at"], "lastcall: Cannot read --at: found no value, expected --at <TIME>\n"],
   [
     ["audit", "-o"],
     "lastcall: Cannot read --output: found no value, expected --output <table|json|yaml|sarif|github>\n",

@@ -88,7 +88,7 @@ const mistakes: Readonly<Record<string, readonly Mistake[]>> = {
     { typed: "plan --polcy spot.yaml", exit: 2, says: ["--polcy", "-f FILE"] },
     { typed: "plan -f", exit: 2, says: ["--filename", "no value"] },
     { typed: "plan -f nothing.yaml", exit: 2, says: ["nothing.yaml"] },
-    { typed: "plan --from nodes.json --at tomorrow", exit: 2, says: ["--at", "RFC 3339"] },
+    { typed: "plan --from nodes.json --at tomorrow", exit: 2, says: ["--at", "22:00", "RFC 3339"] },
     { typed: "plan -o jsn", exit: 2, says: ["--output", '"jsn"', "json"] },
     { typed: "plan -A", exit: 2, says: ["-A", "omit it"] },
     { typed: "plan -l pool=spot", exit: 2, says: ["-l", "lastcall depart"] },

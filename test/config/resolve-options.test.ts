@@ -105,7 +105,7 @@ describe("the value of an option", () => {
       env: { LASTCALL_AT: "2026-11-20T00:00:00Z", LASTCALL_FROM: "nodes.json, pods.json" },
     });
     expect(drainPlan.notice).toBe(millis(120_000));
-    expect(drainPlan.at).toBe(instant(Date.UTC(2026, 10, 20)));
+    expect(drainPlan.at).toEqual({ kind: "At", at: instant(Date.UTC(2026, 10, 20)) });
     expect(drainPlan.filename).toEqual(["a.yaml", "b.yaml"]);
     expect(drainPlan.from).toEqual(["nodes.json", "pods.json"]);
     expect(drainPlan.context).toBeUndefined();
@@ -182,8 +182,8 @@ describe("a wrong option value is refused with one sentence", () => {
       '--gcp-preemption-poll: found "0s", expected a duration from 1s to 1m',
     ],
     [
-      () => resolveOptions("plan", { flags: { at: "now" }, env: {} }),
-      '--at: found "now", expected an RFC 3339 instant such as 2026-12-01T00:00:00Z',
+      () => resolveOptions("plan", { flags: { at: "tomorrow" }, env: {} }),
+      '--at: found "tomorrow", expected a time such as 22:00, a duration from now such as 2h, or an RFC 3339 instant such as 2026-12-01T00:00:00Z',
     ],
     [
       () => resolveOptions("run", { flags: {}, env: { LASTCALL_LOG_FORMAT: "xml" } }),

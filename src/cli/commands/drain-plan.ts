@@ -15,6 +15,7 @@ import { connect } from "../cluster/connect.ts";
 import { type CommandIo, type CommandRun, printData } from "../command-line/command.ts";
 import { formatTable } from "../command-line/terminal.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
+import { plannedInstant } from "../input/planned-instant.ts";
 
 /** Shows how one node's pods would leave, planned or under a notice. */
 export const runDrainPlan: CommandRun<"drain-plan"> = async ({ options, words, io }) => {
@@ -82,7 +83,7 @@ async function planWith(
     budgets: fleet.budgets,
     rule: policy.drain,
     notice: options.notice === undefined ? undefined : { leftMs: options.notice },
-    now: options.at ?? fleet.readAt,
+    now: plannedInstant(options, { io, now: fleet.readAt }),
     everyPod: about.everyPod,
     terminatingNamespaces: fleet.terminatingNamespaces,
     daemonSets: fleet.daemonSets,

@@ -20,6 +20,7 @@ import { between, formatInstant, hours, type Instant, parseInstant } from "../..
 import { type CommandRun, printData } from "../command-line/command.ts";
 import { formatTable, relativeTime } from "../command-line/terminal.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
+import { plannedInstant } from "../input/planned-instant.ts";
 
 /**
  * Shows which nodes leave, when and why. With `--strict`, the exit code is 3 if the plan is
@@ -29,7 +30,7 @@ export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
   const { output } = options;
   const isTable = output === "table" || output === "wide";
   const fleet = await readFleet(options, { operation: isTable }, io);
-  const at = options.at ?? fleet.readAt;
+  const at = plannedInstant(options, { io, now: fleet.readAt });
   const hints = options.at === undefined ? ageHint(fleet) : [];
   const releaseAnswers = answersByName(fleet.nodes, hasReleaser);
   const plan = withReleaseStanding(planFleet({ ...fleet, releaseAnswers, at }), fleet);

@@ -1,5 +1,5 @@
 import type { NamedTime } from "../../core/time/named-time.ts";
-import type { Instant, Millis } from "../../core/time/time.ts";
+import type { Millis } from "../../core/time/time.ts";
 
 /** The commands that take options. */
 export const commands = [
@@ -50,7 +50,7 @@ interface OptionBase {
 
 export interface TextOption extends OptionBase {
   /** A time is an instant, or a time relative to now: see `parseNamedTime`. */
-  readonly type: "text" | "url" | "address" | "instant" | "time";
+  readonly type: "text" | "url" | "address" | "time";
   /** What help shows for the value, such as `FILE`. */
   readonly value: string;
 }
@@ -91,13 +91,11 @@ type OneValueOf<Kind extends Option> = Kind extends { readonly type: "switch" }
     ? number
     : Kind extends { readonly type: "duration" }
       ? Millis
-      : Kind extends { readonly type: "instant" }
-        ? Instant
-        : Kind extends { readonly type: "time" }
-          ? NamedTime
-          : Kind extends { readonly choices: readonly (infer Choice)[] }
-            ? Choice
-            : string;
+      : Kind extends { readonly type: "time" }
+        ? NamedTime
+        : Kind extends { readonly choices: readonly (infer Choice)[] }
+          ? Choice
+          : string;
 
 /** The type including unset options: a list is empty, an option without a default is undefined. */
 export type ValueOf<Kind extends Option> = Kind extends { readonly list: true }

@@ -241,10 +241,10 @@ export const options = [
   ...simulateOptions,
   {
     name: "at",
-    type: "instant",
-    value: "RFC3339",
+    type: "time",
+    value: "TIME",
     commands: ["plan", "drain-plan"],
-    help: "Time to plan at; default: now",
+    help: "Time to plan at: 22:00 in this computer's time zone, 2h from now, or an RFC 3339 instant; default: now",
   },
   {
     name: "strict",

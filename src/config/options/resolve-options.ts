@@ -1,5 +1,5 @@
 import { durationMeant, parseNamedTime } from "../../core/time/named-time.ts";
-import { parseDuration, parseInstant } from "../../core/time/time.ts";
+import { parseDuration } from "../../core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../errors.ts";
 import { orList } from "../problem.ts";
 import {
@@ -179,8 +179,6 @@ export function readOptionValue(option: Option, text: string): OptionValue {
       return readNumber(option, text);
     case "duration":
       return readDuration(option, text);
-    case "instant":
-      return valueOr(parseInstant(text), "an RFC 3339 instant such as 2026-12-01T00:00:00Z");
     case "time":
       return readTime(text);
     case "url":
