@@ -335,7 +335,7 @@ const policyRule = { ...defaultPolicy.drain, onTimeout: "Wait" } as const;
  * It does not read budgets, which saves a permission: the eviction API enforces them anyway.
  */
 class FallbackDrain {
-  readonly #nodeName: string;
+  readonly #node: NodeFacts;
   readonly #tools: FallbackDrainOptions;
   readonly #driver: DrainDriver;
   readonly #startedAt: Instant;
@@ -346,9 +346,9 @@ class FallbackDrain {
   constructor(node: NodeFacts, tools: FallbackDrainOptions, now: () => Instant) {
     const { rng } = tools;
     const [terminations, actor] = [new TerminationMemory(), actorOf(tools)];
-    this.#nodeName = node.name;
+    this.#node = node;
     this.#tools = tools;
-    this.#driver = new DrainDriver({ node, actor, now, rng, terminations });
+    this.#driver = new DrainDriver({ actor, now, rng, terminations });
     this.#startedAt = now();
     this.#startedAtMs = tools.clock.monotonic();
     this.#now = now;
@@ -357,12 +357,12 @@ class FallbackDrain {
   /** Performs what is due. Returns how long to wait before the next step. */
   async step(namedAt: Instant | undefined): Promise<Millis | "Drained" | "Ended"> {
     const { pods, clock, log } = this.#tools;
-    const livePods = await pods.list(this.#nodeName);
+    const livePods = await pods.list(this.#node.name);
     const startedAt = this.#startedAt;
     const deadlineAt = drainDeadline(namedAt, { beganAt: startedAt });
     const rule = ruleUntil(deadlineAt, { rule: policyRule, namedAt });
     const { step } = this.#driver.step({
-      ...{ livePods, ownPods: livePods, budgets: [] },
+      ...{ node: this.#node, livePods, ownPods: livePods, budgets: [] },
       ...{ rule, startedAt, deadlineAt, knownAt: startedAt, isNoticed: true },
     });
     if (step.verdict !== "Running") {

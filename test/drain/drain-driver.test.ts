@@ -23,7 +23,6 @@ const waits = rule({
 function drainOf() {
   let now = startAt;
   const driver = new DrainDriver({
-    node: node(),
     actor: {} as never,
     now: () => now,
     rng: seededRng(1),
@@ -32,6 +31,7 @@ function drainOf() {
   return (afterMinutes: number, livePods: readonly PodFacts[]): DrainStep => {
     now = plus(startAt, minutes(afterMinutes));
     const pods = {
+      node: node(),
       livePods,
       ownPods: livePods,
       budgets: [budget("web", { disruptionsAllowed: 0 })],

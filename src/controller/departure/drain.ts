@@ -126,7 +126,7 @@ class NodeDrain {
   #active: DrainClock;
 
   constructor(context: StepContext) {
-    const { executor, clock, rng, self, terminations, policy } = context;
+    const { executor, clock, rng, terminations, policy } = context;
     const departure = context.departure();
     this.#context = context;
     this.#startedAtMs = clock.monotonic();
@@ -137,7 +137,7 @@ class NodeDrain {
     this.#volumes = mayHaveHadVolumes(departure, this.#countedBefore) ? "Some" : "None";
     this.#wakeup = new Wakeup(clock);
     this.#driver = new DrainDriver({
-      ...{ node: this.#node, actor: executor, rng, self, terminations },
+      ...{ actor: executor, rng, terminations },
       now: () => clock.now(),
       onProgress: () => this.wake(),
     });
@@ -273,13 +273,13 @@ class NodeDrain {
     const asked = drainRuleOf(departure, { rule: this.#rule, now: startedAt });
     const rule = ruleUntil(deadlineAt, { rule: asked, namedAt });
     const knownAt = noticeKnownAt(since);
-    const { beganWith } = this.#context.memory;
+    const { memory, self } = this.#context;
     // Without a deadline of the cloud, only the time in which the drain could act counts.
     const activeMs = this.#activeMs();
     const timedFromAt = minus(this.#context.clock.now(), activeMs);
     const view = {
-      ...{ livePods, ownPods, budgets, rule, beganWith, deadlineAt, knownAt },
-      ...{ node: this.#nodeNow, isNoticed: isNoticed(departure) },
+      ...{ livePods, ownPods, budgets, rule, deadlineAt, knownAt, self },
+      ...{ node: this.#nodeNow, isNoticed: isNoticed(departure), beganWith: memory.beganWith },
       startedAt: deadlineAt === undefined ? timedFromAt : startedAt,
     };
     const { step: found, plan } = this.#driver.step(view);
@@ -351,7 +351,7 @@ class NodeDrain {
     { verdict, counts }: { readonly verdict: DrainEnd["verdict"]; readonly counts: DrainCounts },
     { followed, startedAt }: StartedDrain,
   ): DrainEnd {
-    const { firstPlan: plan } = this.#driver;
+    const { firstPlan: plan } = this.#driver.memory;
     const endedAt = this.#doneAt ?? this.#context.clock.now();
     return {
       verdict,
@@ -378,10 +378,10 @@ class NodeDrain {
     return beganAt && lateSinceAt ? later(beganAt, lateSinceAt) : (beganAt ?? lateSinceAt);
   }
 
-  /** The node as last seen, if it is still the one that is drained. */
-  get #nodeNow(): NodeFacts | undefined {
+  /** The node as last seen; as when the drain began, if it is another one by now. */
+  get #nodeNow(): NodeFacts {
     const seen = this.#context.node();
-    return seen?.uid === this.#node.uid ? seen : undefined;
+    return seen?.uid === this.#node.uid ? seen : this.#node;
   }
 
   get #departure(): Departure {

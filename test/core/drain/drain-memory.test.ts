@@ -1,0 +1,182 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { seededRng } from "../../../src/core/chance/chance.ts";
+import {
+  type DrainMemory,
+  type DrainView,
+  drainAnswered,
+  drainSent,
+  drainStep,
+  freshDrain,
+} from "../../../src/core/drain/drain-memory.ts";
+import type { DrainStep } from "../../../src/core/drain/drain-step.ts";
+import { hours, type Instant, millis, plus } from "../../../src/core/time/time.ts";
+import { anyCourse } from "./any-course.ts";
+import { breachesOf, graceLeft } from "./drain-allowance.ts";
+import { type CourseDrain, type DrainCourse, playCourse } from "./drain-course.ts";
+
+interface HeldDrain extends CourseDrain {
+  readonly memory: DrainMemory;
+}
+
+/** The transitions alone; `kept` is applied to the memory after each of them. */
+function drainBy(kept: (memory: DrainMemory) => DrainMemory = (memory) => memory): HeldDrain {
+  let memory = freshDrain;
+  const rng = seededRng(1);
+  return {
+    get memory() {
+      return memory;
+    },
+    step(view) {
+      const stepped = drainStep(memory, view);
+      memory = kept(stepped.memory);
+      return stepped.step;
+    },
+    queue() {},
+    sent(act, now) {
+      const sent = drainSent(memory, act, now);
+      if (sent === "Over") throw new Error("a drain under way refuses its own act");
+      memory = kept(sent.memory);
+      return sent.graceSeconds;
+    },
+    answered(act, about) {
+      memory = kept(drainAnswered(memory, act, { ...about, rng }));
+    },
+    killed() {
+      memory = freshDrain;
+    },
+  };
+}
+
+/** Everything that a course shows of the drain, as text. */
+function traceOf(course: DrainCourse, drain: CourseDrain): readonly string[] {
+  const trace: string[] = [];
+  playCourse(course, {
+    drain,
+    witness: {
+      stepped: (step) => trace.push(printed(step)),
+      sent: (act, about) => trace.push(printed([act, about])),
+    },
+  });
+  return trace;
+}
+
+/** Calls `check` after each step that leaves the drain running. */
+function atEachStep(
+  course: DrainCourse,
+  check: (memory: DrainMemory, about: { step: DrainStep; view: DrainView }) => void,
+): void {
+  const drain = drainBy();
+  playCourse(course, {
+    drain,
+    witness: {
+      stepped(step, view) {
+        if (step.verdict === "Running") check(drain.memory, { step, view });
+      },
+    },
+  });
+}
+
+const runs = { numRuns: 150 };
+
+describe("a drain is at rest", () => {
+  it("after each step: a second one on the same facts asks for nothing and changes nothing", () => {
+    fc.assert(
+      fc.property(anyCourse({ kills: "Some" }), (course) => {
+        atEachStep(course, (memory, { step, view }) => {
+          const again = drainStep(memory, view);
+          expect(printed(again.step)).toBe(printed({ ...step, acts: [], ended: [] }));
+          expect(printed(again.memory)).toBe(printed(memory));
+        });
+      }),
+      runs,
+    );
+  });
+
+  it("until the later instant that the step named, however often it is stepped before", () => {
+    fc.assert(
+      fc.property(anyCourse({ kills: "Some" }), (course) => {
+        atEachStep(course, (first, { step, view }) => {
+          const endAt = step.askAgainAt ?? plus(view.now, hours(1));
+          expect(endAt).toBeGreaterThan(view.now);
+          let memory = first;
+          for (const share of [0.01, 0.3, 0.7, 0.99]) {
+            const now = plus(view.now, millis(Math.floor(share * (endAt - view.now))));
+            const idle = drainStep(memory, { ...view, now });
+            expect(idle.step.acts).toEqual([]);
+            // Past its timeout, a drain that proceeds may end at any step.
+            if (!isPastTimeout(view)) expect(idle.step.verdict).toBe("Running");
+            memory = idle.memory;
+          }
+        });
+      }),
+      runs,
+    );
+  });
+});
+
+function isPastTimeout({ rule, startedAt, now }: DrainView): boolean {
+  return rule.onTimeout === "Proceed" && now >= plus(startedAt, rule.timeoutMs);
+}
+
+function printed(data: unknown): string {
+  return JSON.stringify(data);
+}
+
+it("a drain whose memory was printed as JSON and read again at any moment goes on alike", () => {
+  fc.assert(
+    fc.property(anyCourse({ kills: "None" }), fc.nat(60), (course, from) => {
+      let transitions = 0;
+      const read = (memory: DrainMemory): DrainMemory => {
+        transitions += 1;
+        return transitions < from ? memory : JSON.parse(printed(structuredClone(memory)));
+      };
+      expect(traceOf(course, drainBy(read))).toEqual(traceOf(course, drainBy()));
+    }),
+    runs,
+  );
+});
+
+it("a drain whose memory is lost at any moment asks nobody too early or with too little grace", () => {
+  fc.assert(
+    fc.property(anyCourse({ kills: "Some" }), (course) => {
+      const found: string[] = [];
+      let [isOver, deadlineAt]: [boolean, Instant | undefined] = [false, undefined];
+      playCourse(course, {
+        drain: drainBy(),
+        witness: {
+          stepped(step, view, { pods }) {
+            const there = [...pods.values()];
+            const asks = isOver ? [] : step.acts;
+            found.push(...asks.flatMap((act) => breachesOf(act, { ...view, there })));
+            isOver ||= step.verdict !== "Running";
+            deadlineAt = view.deadlineAt;
+          },
+          sent(act, { graceSeconds, pod, now }) {
+            if (act.kind === "RestartOwner") return;
+            const decided = act.graceSeconds ?? pod.graceSeconds;
+            const least =
+              deadlineAt === undefined ? decided : graceLeft(decided, { endAt: deadlineAt, now });
+            const granted = graceSeconds ?? pod.graceSeconds;
+            if (granted < least) found.push(`${act.pod.name}: sent with ${granted} s`);
+          },
+        },
+      });
+      expect(found).toEqual([]);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+it("an act that is queued when its drain ends is not sent", () => {
+  fc.assert(
+    fc.property(anyCourse({ kills: "None" }), (course) => {
+      atEachStep(course, (memory, { step, view }) => {
+        for (const act of step.acts) {
+          expect(drainSent({ ...memory, isOver: true }, act, view.now)).toBe("Over");
+        }
+      });
+    }),
+    runs,
+  );
+});
