@@ -1,5 +1,5 @@
 import { isGraceful } from "../core/drain-plan/drain-order.ts";
-import { counted } from "../core/reason/counted.ts";
+import { capitalized, counted, someOf, wasOrWere } from "../core/reason/counted.ts";
 import { formatDuration, seconds } from "../core/time/time.ts";
 import { nameOfObject } from "./objects/manifest.ts";
 import {
@@ -72,7 +72,7 @@ function graceTable(report: AuditReport, { paint, rows }: Style): string {
   );
   const more = ordered.length - shown.length;
   return more > 0
-    ? `${table}\n${paint("dim", `… and ${more} more workloads (-o json has all)`)}`
+    ? `${table}\n${paint("dim", `… and ${counted(more, "more workload")} (-o json has all)`)}`
     : table;
 }
 
@@ -96,7 +96,7 @@ function workloadRow(
 ): readonly TextCell[] {
   const isSet = workload.graceSource === "Set";
   const asks = `${workload.wantedGraceSeconds}s${isSet ? "" : " (default)"}`;
-  const never = workload.spot === "Never";
+  const never = workload.spot === "Never" || workload.outOfScope;
   const grants = platforms.map((name): TextCell => {
     const grantedSeconds = workload.granted[name];
     if (grantedSeconds === undefined) return { text: "-", tone: "dim" };
@@ -104,7 +104,8 @@ function workloadRow(
       return { text: `${grantedSeconds}s`, tone: never ? "dim" : "good" };
     return { text: `${grantedSeconds}s cut`, tone: never ? "dim" : isSet ? "bad" : "warn" };
   });
-  const note = never ? [{ text: "not on Spot", tone: "dim" as const }] : [];
+  const why = workload.outOfScope ? "out of scope" : "not on Spot";
+  const note = never ? [{ text: why, tone: "dim" as const }] : [];
   return [{ text: nameOfObject(workload) }, { text: asks }, ...grants, ...note];
 }
 
@@ -169,7 +170,8 @@ function closing(report: AuditReport, paint: Paint): string {
     ...(report.ignored.length > 0 ? [`${report.ignored.length} ignored`] : []),
     ...(report.known.length > 0 ? [`${report.known.length} in the baseline`] : []),
   ];
-  const workloads = counted(summary.workloads, "workload");
+  const outside = summary.outOfScope === 0 ? "" : ` (${summary.outOfScope} out of scope)`;
+  const workloads = counted(summary.workloads, "workload") + outside;
   const lines = ["", `${workloads}: ${[...counts, ...aside].join(", ")}`, ...unseenLines(report)];
   return lines.join("\n");
 }
@@ -221,13 +223,31 @@ export function sarifLog(report: AuditReport, { version, docsUrl }: SarifTool): 
   }));
   const rules = ruleList.map((rule) => descriptorOf(rule, docsUrl));
   const driver = { name: "lastcall", version, rules };
+  const outside = outOfScope(report);
   return {
     $schema: "https://json.schemastore.org/sarif-2.1.0.json",
     version: "2.1.0",
     runs: [
-      { tool: { driver }, columnKind: "utf16CodeUnits", results: [...open, ...ignored, ...known] },
+      {
+        ...{ tool: { driver }, columnKind: "utf16CodeUnits" },
+        invocations: [
+          { executionSuccessful: true, toolExecutionNotifications: notificationsOf(report) },
+        ],
+        results: [...open, ...ignored, ...known],
+        ...(outside.length > 0 && { properties: { outOfScope: outside } }),
+      },
     ],
   };
+}
+
+/** How the input was read and judged: SARIF, 3.20.21. */
+function notificationsOf({ notes }: AuditReport): readonly unknown[] {
+  return notes.map((text) => ({ level: "note", message: { text } }));
+}
+
+/** The names of the workloads that `--scope` leaves out. */
+function outOfScope({ workloads }: AuditReport): readonly string[] {
+  return workloads.filter((one) => one.outOfScope).map(nameOfObject);
 }
 
 function descriptorOf(rule: Rule, docsUrl: string | undefined): unknown {
@@ -302,7 +322,24 @@ export function githubAnnotations(report: AuditReport): string {
     const text = githubData(`${finding.object}: ${finding.message}. ${finding.fix}`);
     return `::${githubCommands[finding.severity]} ${place.join(",")}::${text}\n`;
   });
-  return lines.join("");
+  return [...lines, ...outsideNotice(report)].join("");
+}
+
+/** How many workloads a notice names: GitHub shortens long ones. */
+const mostNamed = 20;
+
+/** One for all: a step of a workflow may have ten notices. */
+function outsideNotice(report: AuditReport): readonly string[] {
+  const names = outOfScope(report);
+  if (names.length === 0) return [];
+  const isOne = names.length === 1;
+  const count = capitalized(someOf(names.length, report.summary.workloads, "workload"));
+  const why = `${wasOrWere(names.length)} not judged, because ${isOne ? "it names" : "they name"} no Spot nodes`;
+  const more = names.length - mostNamed;
+  const rest = more > 0 ? [`${more} more`] : [];
+  const named = [...names.slice(0, mostNamed), ...rest].join(", ");
+  const text = `${count} ${why}: ${named}. Judge all with --scope Possible`;
+  return [`::notice title=out-of-scope::${githubData(text)}\n`];
 }
 
 function githubData(text: string): string {

@@ -1,5 +1,6 @@
 import { isGraceful, type ShutdownGroup } from "../core/drain-plan/drain-order.ts";
 import { nameOf } from "../core/json/json-field.ts";
+import { counted } from "../core/reason/counted.ts";
 import { LastcallError } from "../errors.ts";
 import { type AuditedFleet, canReach, graceOn, inScope, landingOf, readFleet } from "./fleet.ts";
 import { isAutopilot, platformsOfNodes } from "./objects/audit-node.ts";
@@ -72,7 +73,7 @@ function notesOnScope(fleet: AuditedFleet, { scope, platforms }: AuditOptions): 
   const [all, named] = [fleet.onSpot.size, inScope(fleet, "Named").onSpot.size];
   const isMeant = platforms.length > 0 || fleet.nodes.some((node) => node.spot);
   if (all === named || (scope === undefined && isMeant) || scope === "Possible") return [];
-  const count = `${named === 0 ? "None" : named} of ${all} workload${all === 1 ? "" : "s"}`;
+  const count = `${named === 0 ? "None" : named} of ${counted(all, "workload")}`;
   const names = `${count} name${named > 1 ? "" : "s"} Spot nodes`;
   return scope === "Named"
     ? [`${names}, and only such are judged; --scope Possible judges all`]
@@ -98,13 +99,14 @@ export function auditFleet(
   platforms: readonly Platform[],
   { baseline, scope = "Possible" }: Pick<AuditOptions, "baseline" | "scope"> = {},
 ): AuditReport {
-  const judged = judge(inScope(fleet, scope), platforms);
+  const scoped = inScope(fleet, scope);
+  const judged = judge(scoped, platforms);
   const open = judged.filter((one) => one.reason === undefined).map(placedAtField);
   const known = open.filter((finding) => baseline !== undefined && isKnown(baseline, finding));
   const knownOnes = new Set(known);
   const findings = open.filter((finding) => !knownOnes.has(finding));
   const workloads = fleet.workloads.map((workload) =>
-    reportWorkload(fleet, { workload, platforms }),
+    reportWorkload(fleet, { workload, platforms, scoped }),
   );
   return {
     apiVersion: "lastcall.dev/v1alpha1",
@@ -120,6 +122,7 @@ export function auditFleet(
     notes: [],
     summary: {
       workloads: workloads.length,
+      outOfScope: workloads.filter((one) => one.outOfScope).length,
       cut: Object.fromEntries(platforms.map(({ name }) => [name, countCut(workloads, name)])),
       findings: countFindings(findings),
     },
@@ -174,9 +177,14 @@ function inOrder(
 
 function reportWorkload(
   fleet: AuditedFleet,
-  one: { readonly workload: Workload; readonly platforms: readonly Platform[] },
+  one: {
+    readonly workload: Workload;
+    readonly platforms: readonly Platform[];
+    /** The fleet with what is in the scope alone. */
+    readonly scoped: AuditedFleet;
+  },
 ): ReportedWorkload {
-  const { workload } = one;
+  const { workload, scoped } = one;
   const reached = one.platforms.filter((platform) => canReach(workload, platform));
   const grants = reached.map(({ name, ...platform }) => ({
     name,
@@ -190,6 +198,7 @@ function reportWorkload(
     granted: Object.fromEntries(grants.map(({ name, grant }) => [name, grant.grantedSeconds])),
     cut: Object.fromEntries(grants.map(({ name, grant }) => [name, grant.cut])),
     spot: fleet.onSpot.has(workload) ? landingOf(workload.template) : "Never",
+    outOfScope: fleet.onSpot.has(workload) && !scoped.onSpot.has(workload),
   };
 }
 
@@ -327,8 +336,7 @@ export function spotReadiness(sum: ReadinessSum): SpotReadiness {
     .sort((a, b) => inOrder(a, b))
     .map((one) => `${one.count} ${one.rule}`);
   if (open.length === 0) {
-    const all = `${sum.workloads} workload${sum.workloads === 1 ? "" : "s"}`;
-    const clean = `No findings for ${all} on these nodes`;
+    const clean = `No findings for ${counted(sum.workloads, "workload")} on these nodes`;
     return { status: "True", reason: "NothingFound", message: sentence([clean, ...cuts]) };
   }
   const { worst } = sum;
@@ -344,9 +352,9 @@ function cutSentence(sum: ReadinessSum, platform: ReadinessSum["platforms"][numb
   if (cut === 0) return [];
   const regular = groups.findLast((group) => group.priority <= 0) ?? groups[0];
   const what = isGraceful(groups)
-    ? `ask for more than the ${regular?.seconds ?? 0} s that ${name} gives`
-    : `get no time on ${name}`;
-  return [`${cut} of ${sum.judged[name] ?? 0} workloads ${what}`];
+    ? `${cut === 1 ? "asks" : "ask"} for more than the ${regular?.seconds ?? 0} s that ${name} gives`
+    : `${cut === 1 ? "gets" : "get"} no time on ${name}`;
+  return [`${cut} of ${counted(sum.judged[name] ?? 0, "workload")} ${what}`];
 }
 
 function sentence(parts: readonly string[]): string {

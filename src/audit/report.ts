@@ -160,6 +160,8 @@ export interface AuditReport {
   readonly notes: readonly string[];
   readonly summary: {
     readonly workloads: number;
+    /** How many of them `--scope` leaves out. */
+    readonly outOfScope: number;
     /** By platform: how many workloads get less than they ask for. */
     readonly cut: Readonly<Record<string, number>>;
     readonly findings: Readonly<Record<Severity, number>>;
@@ -183,6 +185,8 @@ export interface ReportedWorkload extends ObjectPlace {
   readonly cut: Readonly<Record<string, boolean>>;
   /** Whether its pods may be placed on Spot nodes: only there, there as well, or never. */
   readonly spot: Landing;
+  /** Whether `--scope` leaves it out: it may be placed on Spot nodes, and was not judged. */
+  readonly outOfScope: boolean;
 }
 
 export interface ReportedObject extends ObjectPlace {

@@ -19,7 +19,7 @@ describe("Spot readiness from a live audit", () => {
       status: "False",
       reason: "FindingsOpen",
       message:
-        "1 of 2 workloads ask for more than the 15 s that gke gives; found: 1 grace-cut, 1 single-replica; " +
+        "1 of 2 workloads asks for more than the 15 s that gke gives; found: 1 grace-cut, 1 single-replica; " +
         "such as Deployment default/web: Asks for 60 s and gets 15 s on gke at priority 0.",
     });
   });
@@ -35,7 +35,7 @@ describe("Spot readiness from a live audit", () => {
   it("says that pods get no time on nodes without graceful shutdown", async () => {
     const { message } = spotReadiness(await sumOf(job, ["aks"]));
 
-    expect(message).toMatch(/^1 of 1 workloads get no time on aks; .*1 no-graceful-shutdown/);
+    expect(message).toMatch(/^1 of 1 workload gets no time on aks; .*1 no-graceful-shutdown/);
   });
 
   it("is Unknown without workloads", async () => {

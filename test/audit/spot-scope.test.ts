@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { auditTable, githubAnnotations, sarifLog } from "../../src/audit/audit-output.ts";
+import type { AuditReport } from "../../src/audit/report.ts";
 import { auditRun } from "./support/audit-run.ts";
 import { auditYaml, deployment } from "./support/audit-yaml.ts";
 
@@ -55,6 +56,63 @@ describe("the scope", () => {
     expect(await found()).toEqual(["Deployment default/web", "Deployment default/kafka"]);
     expect(await found("Possible")).toEqual(await found());
     expect(await found("Named")).toEqual(["Deployment default/web"]);
+  });
+
+  describe("Named marks what it leaves out", () => {
+    const runIn = async (
+      output: "table" | "json" | "sarif" | "github",
+      scope?: "Named" | "Possible",
+    ) => {
+      const asked = { files: ["w.yaml"], platforms: ["gke"], scope, output };
+      return (await auditRun(asked, { "w.yaml": both })).stdout;
+    };
+
+    it("in JSON, at each workload and in the summary", async () => {
+      const report = JSON.parse(await runIn("json", "Named")) as AuditReport;
+      expect(report.workloads).toMatchObject([
+        { name: "web", outOfScope: false },
+        { name: "kafka", outOfScope: true },
+      ]);
+      expect(report.summary).toMatchObject({ workloads: 2, outOfScope: 1 });
+      const possible = JSON.parse(await runIn("json")) as AuditReport;
+      expect(possible.workloads.map((one) => one.outOfScope)).toEqual([false, false]);
+      expect(possible.summary.outOfScope).toBe(0);
+    });
+
+    it("in SARIF, as a property and a note of the run", async () => {
+      const { runs } = JSON.parse(await runIn("sarif", "Named"));
+      expect(runs[0].properties).toEqual({ outOfScope: ["Deployment default/kafka"] });
+      expect(runs[0].invocations).toEqual([
+        {
+          executionSuccessful: true,
+          toolExecutionNotifications: [
+            {
+              level: "note",
+              message: {
+                text: "1 of 2 workloads names Spot nodes, and only such are judged; --scope Possible judges all",
+              },
+            },
+          ],
+        },
+      ]);
+      const { runs: all } = JSON.parse(await runIn("sarif"));
+      expect(all[0]).not.toHaveProperty("properties");
+    });
+
+    it("for GitHub, as one notice", async () => {
+      const notices = (await runIn("github", "Named")).match(/^::notice title=out-of-scope.*$/gm);
+      expect(notices).toEqual([
+        "::notice title=out-of-scope::1 of 2 workloads was not judged, because it names no Spot nodes: Deployment default/kafka. Judge all with --scope Possible",
+      ]);
+      expect(await runIn("github")).not.toContain("out-of-scope");
+    });
+
+    it("in the table, which then shows no alarm for it", async () => {
+      const table = await runIn("table", "Named");
+      expect(table).toMatch(/^Deployment default\/kafka .* {2}out of scope$/m);
+      expect(table).toMatch(/\n2 workloads \(1 out of scope\): /);
+      expect(await runIn("table")).not.toContain("out of scope");
+    });
   });
 
   it("says on stderr how many workloads it judges, and without a platform how to change it", async () => {

@@ -32,6 +32,7 @@ describe("the audit of each kind that creates pods", () => {
         granted: { gke: 15 },
         cut: { gke: true },
         spot: "May",
+        outOfScope: false,
       },
     ]);
     expect(report.summary.cut).toEqual({ gke: 1 });

@@ -69,7 +69,8 @@ their node selector or required affinity. GKE's Spot pools have no taint, so tha
 run there, and a check must not be green because it looked at nothing. Where Spot nodes are only a part of the cluster
 and have a taint, \`--scope Named\` judges those that name Spot nodes in selector, required affinity or tolerations, as
 [at admission](#at-admission), and stderr says how many of how many these are. It is also meant for charts of others,
-which name nobody's nodes: some ask for 300 to 600 s of grace.
+which name nobody's nodes: some ask for 300 to 600 s of grace. What it leaves out is marked: \`outOfScope\` in JSON,
+\`properties.outOfScope\` of the run in SARIF, one notice on GitHub.
 
 ## Living with findings
 

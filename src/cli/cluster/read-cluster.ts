@@ -11,6 +11,7 @@ import {
   textOf,
   valueAt,
 } from "../../core/json/json-field.ts";
+import { counted, isOrAre } from "../../core/reason/counted.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { answerMessage, meaningOf } from "../../kube/object/api-call.ts";
 import { listPages } from "../../kube/watch/collection.ts";
@@ -171,7 +172,10 @@ export async function readKubeletBudgets(
   await Promise.all(Array.from({ length: nodesAtOnce }, worker));
   const named = notes.sort().slice(0, namedNodes);
   const more = notes.length - named.length;
-  if (more > 0) named.push(`${more} more nodes are audited with the defaults of their platform`);
+  if (more > 0) {
+    const nodes = `${counted(more, "more node")} ${isOrAre(more)}`;
+    named.push(`${nodes} audited with the defaults of ${more === 1 ? "its" : "their"} platform`);
+  }
   return { read, notes: named };
 }
 

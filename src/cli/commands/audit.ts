@@ -25,6 +25,7 @@ import { printYaml } from "../../config/yaml-text.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { ShutdownGroup } from "../../core/drain-plan/drain-order.ts";
+import { counted } from "../../core/reason/counted.ts";
 import { LastcallError } from "../../errors.ts";
 import type { KubeAccess } from "../../kube/access/kube-access.ts";
 import { connect } from "../cluster/connect.ts";
@@ -188,7 +189,7 @@ function notesOf({ empty, others, notes }: ReadManifests): readonly string[] {
 function refuse(problems: readonly string[]): never {
   const shown = problems.slice(0, problemLimit);
   const more = problems.length - shown.length;
-  const rest = more > 0 ? [`… and ${more} more problems`] : [];
+  const rest = more > 0 ? [`… and ${counted(more, "more problem")}`] : [];
   throw new LastcallError("INPUT_INVALID", [...shown, ...rest].join("\n"));
 }
 

@@ -4,6 +4,7 @@ import type { KubeObject } from "../../contracts/kube-api.ts";
 import { type NodeFacts, zoneLabel } from "../../core/cluster/node.ts";
 import { type Fields, fieldsOf, isFields, listOf, textOf } from "../../core/json/json-field.ts";
 import { selectPolicy } from "../../core/policy/policy.ts";
+import { counted } from "../../core/reason/counted.ts";
 import {
   between,
   hours,
@@ -143,7 +144,7 @@ function recordedCourse(file: string, json: Fields, now: Instant): Course {
   if (spot.length === 0) {
     throw new LastcallError(
       "INPUT_INVALID",
-      `Cannot simulate ${file}: found ${nodes.length} nodes and no Spot node, expected the output of kubectl get nodes -o json with the labels that the clouds give them`,
+      `Cannot simulate ${file}: found ${counted(nodes.length, "node")} and no Spot node, expected the output of kubectl get nodes -o json with the labels that the clouds give them`,
     );
   }
   const at = newestReport(objects) ?? now;
