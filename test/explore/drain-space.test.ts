@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { recordAnswer } from "../../src/core/drain/drain-answer.ts";
-import { nextDrainActs } from "../../src/core/drain/drain-step.ts";
+import { drainAnswered, drainStep } from "../../src/core/drain/drain-memory.ts";
 import { drainSpace } from "./drain-space.ts";
 import { explore } from "./state-space.ts";
 
@@ -18,11 +17,11 @@ describe("every order of events in a drain", () => {
   });
 
   it("shows the shortest way to a pod that is left, if a lost answer counts as gone", () => {
-    const record: typeof recordAnswer = (recorded) =>
-      recordAnswer(
-        recorded.answer.kind === "NoAnswer" ? { ...recorded, answer: { kind: "Gone" } } : recorded,
-      );
-    const { found } = explore(drainSpace({ pods: 1, kills: 0, losses: 1, allowed: 1, record }));
+    const answered: typeof drainAnswered = (memory, act, about) => {
+      const isLost = about.answer.kind === "NoAnswer";
+      return drainAnswered(memory, act, isLost ? { ...about, answer: { kind: "Gone" } } : about);
+    };
+    const { found } = explore(drainSpace({ pods: 1, kills: 0, losses: 1, allowed: 1, answered }));
     expect(found).toEqual({
       rule: "the drain is done, and a pod is still there",
       path: ["Evict p0 is lost on its way"],
@@ -33,11 +32,11 @@ describe("every order of events in a drain", () => {
     const { found } = explore(
       drainSpace({
         ...{ pods: 2, kills: 0, losses: 0, allowed: 1 },
-        step: (state) => {
-          const known = Object.entries(state.progress).filter(
+        step: (memory, view) => {
+          const known = Object.entries(memory.progress).filter(
             ([, { kind }]) => kind !== "InFlight",
           );
-          return nextDrainActs({ ...state, progress: Object.fromEntries(known) });
+          return drainStep({ ...memory, progress: Object.fromEntries(known) }, view);
         },
       }),
     );

@@ -1,12 +1,15 @@
 import type { PodFacts } from "../../src/core/cluster/pod.ts";
+import type { EvictionAnswer } from "../../src/core/drain/drain-answer.ts";
 import {
-  type EvictionAnswer,
-  recordAnswer,
-  recordSending,
-} from "../../src/core/drain/drain-answer.ts";
-import type { DrainAct, DrainProgress } from "../../src/core/drain/drain-progress.ts";
-import { type DrainState, type DrainStep, nextDrainActs } from "../../src/core/drain/drain-step.ts";
-import { type DrainPlan, planDrain } from "../../src/core/drain-plan/drain-plan.ts";
+  type DrainMemory,
+  type DrainView,
+  drainAnswered,
+  drainSent,
+  drainStep,
+  freshDrain,
+} from "../../src/core/drain/drain-memory.ts";
+import type { DrainAct } from "../../src/core/drain/drain-progress.ts";
+import type { DrainStep } from "../../src/core/drain/drain-step.ts";
 import { type Instant, millis, plus, seconds } from "../../src/core/time/time.ts";
 import { budget, node, pod, rule, startAt } from "../core/drain/drain-scene.ts";
 import type { StateSpace, Successor } from "./state-space.ts";
@@ -20,9 +23,8 @@ interface DrainWorld {
   readonly seen: readonly WorldPod[];
   /** How many pods the budget lets go now. */
   readonly allowed: number;
-  /** What the controller keeps in memory: a kill takes it. */
-  readonly plan: DrainPlan;
-  readonly progress: DrainProgress;
+  /** A kill takes it. */
+  readonly memory: DrainMemory;
   readonly flights: readonly Flight[];
   readonly kills: number;
   readonly losses: number;
@@ -51,8 +53,8 @@ export interface DrainLimits {
   /** How many of them the budget lets go at first. */
   readonly allowed: number;
   /** Other code in the place of the drain's own, to show that the rules see it. */
-  readonly step?: (state: DrainState) => DrainStep;
-  readonly record?: typeof recordAnswer;
+  readonly step?: typeof drainStep;
+  readonly answered?: typeof drainAnswered;
 }
 
 const graceMs = 5000;
@@ -64,15 +66,7 @@ export function drainSpace(limits: DrainLimits): StateSpace<DrainWorld> {
     return { uid: `uid-p${index}`, state: "Running", endsMs: 0 };
   });
   const world: DrainWorld = {
-    ...{
-      ms: 0,
-      pods,
-      seen: pods,
-      allowed: limits.allowed,
-      plan: planOf(pods, 0),
-      progress: {},
-      flights: [],
-    },
+    ...{ ms: 0, pods, seen: pods, allowed: limits.allowed, memory: freshDrain, flights: [] },
     ...{ kills: 0, losses: 0, verdict: "Running", wakeMs: undefined },
   };
   return {
@@ -93,46 +87,54 @@ function at(ms: number): Instant {
   return plus(startAt, millis(ms));
 }
 
-function planOf(pods: readonly WorldPod[], ms: number): DrainPlan {
-  return planDrain({
-    ...{ node: node(), pods: pods.flatMap(factsOf), budgets: [budget("web")] },
-    ...{ rule: drainRule, now: at(ms) },
-  });
+function viewOf({ seen, ms }: DrainWorld): DrainView {
+  const livePods = seen.flatMap(factsOf);
+  return {
+    ...{ node: node(), livePods, ownPods: livePods, budgets: [budget("web")], rule: drainRule },
+    ...{ isNoticed: false, deadlineAt: undefined, startedAt: startAt, knownAt: startAt },
+    ...{ known: new Map(), now: at(ms) },
+  };
 }
 
 /** The controller looks, and sends what is due. */
-function stepped(world: DrainWorld, { step = nextDrainActs }: DrainLimits): DrainWorld {
+function stepped(world: DrainWorld, { step: stepBy = drainStep }: DrainLimits): DrainWorld {
   if (world.verdict !== "Running") return world;
-  const { plan, seen, ms } = world;
-  const found = step({
-    ...{ plan, startedAt: startAt, livePods: seen.flatMap(factsOf), progress: world.progress },
-    ...{ rule: drainRule, now: at(ms) },
-  });
-  let { progress } = found;
-  for (const act of found.acts) ({ progress } = recordSending({ progress, act, now: at(ms) }));
-  const sent = found.acts.map((act): Flight => ({ act, answer: undefined, isOrphan: false }));
-  const { askAgainAt, verdict } = found;
+  const { step, memory } = stepBy(world.memory, viewOf(world));
+  const flights = step.acts.map((act): Flight => ({ act, answer: undefined, isOrphan: false }));
+  const { askAgainAt, verdict } = step;
   const wakeMs = askAgainAt === undefined ? undefined : askAgainAt - startAt;
-  return { ...world, progress, verdict, wakeMs, flights: [...world.flights, ...sent] };
+  return {
+    ...{ ...world, verdict, wakeMs, flights: [...world.flights, ...flights] },
+    memory: step.acts.reduce((before, act) => sent(before, { act, ms: world.ms }), memory),
+  };
+}
+
+function sent(
+  memory: DrainMemory,
+  { act, ms }: { readonly act: DrainAct; readonly ms: number },
+): DrainMemory {
+  const after = drainSent(memory, act, at(ms));
+  if (after === "Over") throw new Error("a drain under way refuses its own act");
+  return after.memory;
 }
 
 /** Which of two pods is which makes no difference, and neither does what only a report needs. */
 function essence(world: DrainWorld): unknown {
-  const { ms, pods, seen, progress, flights, kills, losses, verdict, wakeMs, allowed, plan } =
-    world;
+  const { ms, pods, seen, memory, flights, kills, losses, verdict, wakeMs, allowed } = world;
+  const { progress, plan } = memory;
   const of = pods.map(({ uid, state, endsMs }, index) => {
     const known = progress[uid];
     const kept = known === undefined ? "New" : { ...known, ...forgotten };
     return JSON.stringify([
       ...[state, endsMs, seen[index]?.state, known?.kind === "Gone" ? known.how : kept],
-      plan.pods.some((one) => one.uid === uid),
+      plan?.pods.some((one) => one.uid === uid),
       flights
         .filter(({ act }) => act.pod.uid === uid)
         .map(({ answer, isOrphan }) => [answer, isOrphan]),
     ]);
   });
   if (verdict !== "Running") return [verdict, pods.map(({ state }) => state).toSorted()];
-  return [ms, allowed, kills, losses, wakeMs, plan.at, of.toSorted()];
+  return [ms, allowed, kills, losses, wakeMs, plan?.at, of.toSorted()];
 }
 
 /** Fields of a pod's progress from which only the record of its termination is made. */
@@ -196,10 +198,9 @@ function told(
   answer: EvictionAnswer,
   limits: DrainLimits,
 ): DrainWorld {
-  const record = limits.record ?? recordAnswer;
-  const { progress } = world;
-  const after = record({ progress, act, answer, now: at(world.ms), rng: () => 0.5 });
-  return stepped({ ...world, progress: after }, limits);
+  const { answered = drainAnswered } = limits;
+  const memory = answered(world.memory, act, { answer, now: at(world.ms), rng: () => 0.5 });
+  return stepped({ ...world, memory }, limits);
 }
 
 function aboutPods(world: DrainWorld, limits: DrainLimits): readonly Successor<DrainWorld>[] {
@@ -240,13 +241,13 @@ function aboutKill(world: DrainWorld, limits: DrainLimits): readonly Successor<D
   const flights = world.flights.flatMap((one): Flight[] =>
     one.answer === undefined ? [{ ...one, isOrphan: true }] : [],
   );
-  const plan = planOf(world.pods, world.ms);
-  const memory = { plan, progress: {}, seen: world.pods, flights };
-  const state = stepped({ ...world, ...memory, kills: world.kills + 1 }, limits);
+  const successor = { ...world, seen: world.pods, memory: freshDrain, flights };
+  const state = stepped({ ...successor, kills: world.kills + 1 }, limits);
   return [{ event: "the controller is killed", state }];
 }
 
-function broken({ pods, flights, verdict, ms, wakeMs }: DrainWorld): string | undefined {
+function broken(world: DrainWorld): string | undefined {
+  const { pods, flights, verdict, ms, wakeMs, memory } = world;
   const own = flights.filter(({ isOrphan }) => !isOrphan).map(({ act }) => act);
   if (own.some(({ kind }) => kind !== "Evict")) return "a pod is deleted past its budget";
   if (new Set(own.map((act) => act.pod.uid)).size < own.length) {
@@ -255,7 +256,9 @@ function broken({ pods, flights, verdict, ms, wakeMs }: DrainWorld): string | un
   const there = pods.filter(({ state }) => state !== "Gone");
   if (verdict === "Done" && there.length > 0) return "the drain is done, and a pod is still there";
   if (verdict === "TimedOut" && ms < drainRule.timeoutMs) return "the drain ends before its time";
-  const isStuck = verdict === "Running" && own.length === 0 && wakeMs === undefined;
+  if (verdict !== "Running") return undefined;
+  if (drainStep(memory, viewOf(world)).step.acts.length > 0) return "a second look asks for more";
+  const isStuck = own.length === 0 && wakeMs === undefined;
   const isMoving = pods.some(({ state }) => state === "Ending");
   return isStuck && !isMoving && there.length > 0 ? "nothing will ever happen again" : undefined;
 }
