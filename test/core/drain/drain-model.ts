@@ -1,18 +1,21 @@
 import { seededRng } from "../../../src/core/chance/chance.ts";
 import type { BudgetFacts, PodFacts } from "../../../src/core/cluster/pod.ts";
+import type { EvictionAnswer } from "../../../src/core/drain/drain-answer.ts";
 import {
-  type EvictionAnswer,
-  recordAnswer,
-  recordSending,
-} from "../../../src/core/drain/drain-answer.ts";
-import type { DrainAct, DrainProgress } from "../../../src/core/drain/drain-progress.ts";
-import { type DrainStep, nextDrainActs } from "../../../src/core/drain/drain-step.ts";
-import { type Termination, TerminationMemory } from "../../../src/core/drain/drain-time.ts";
+  type DrainView,
+  drainAnswered,
+  drainSent,
+  drainStep,
+  freshDrain,
+} from "../../../src/core/drain/drain-memory.ts";
+import type { DrainAct } from "../../../src/core/drain/drain-progress.ts";
+import type { DrainStep } from "../../../src/core/drain/drain-step.ts";
 import {
-  type DrainPlan,
-  type DrainQuestion,
-  planDrain,
-} from "../../../src/core/drain-plan/drain-plan.ts";
+  type Termination,
+  TerminationMemory,
+  type TerminationRecords,
+} from "../../../src/core/drain/drain-time.ts";
+import type { DrainPlan } from "../../../src/core/drain-plan/drain-plan.ts";
 import type { DrainRule } from "../../../src/core/policy/policy.ts";
 import {
   type Instant,
@@ -25,8 +28,8 @@ import {
 import { node, startAt } from "./drain-scene.ts";
 
 /**
- * A node with pods and budgets in virtual time, driven by the stepping function alone. It enforces
- * the API's rules itself: what a budget allows, and that a deletion can only be shortened.
+ * A node with pods and budgets in virtual time, driven by the drain's transitions alone. It
+ * enforces the API's rules itself: what a budget allows, and that a deletion can only be shortened.
  */
 export interface DrainRun {
   readonly pods: readonly ModelPod[];
@@ -94,45 +97,33 @@ export function runDrain(run: DrainRun): DrainRecord {
   const world = worldOf(run);
   const rng = seededRng(run.seed ?? 1);
   const sent: Sent[] = [];
-  const first = planNow(run, world);
-  let plan = first;
   const ended: Termination[] = [];
-  let memory = new TerminationMemory();
-  for (const one of run.remembered ?? []) memory.remember(one);
-  let progress: DrainProgress = {};
+  let terminations = new TerminationMemory();
+  for (const one of run.remembered ?? []) terminations.remember(one);
+  let memory = freshDrain;
+  let first: DrainPlan | undefined;
   let restarted = false;
-  let noticed = false;
   while (true) {
     if (!restarted && run.restartAfterMs !== undefined && world.nowMs >= run.restartAfterMs) {
       restarted = true;
-      progress = {};
-      memory = new TerminationMemory();
-      plan = planNow(run, world);
+      memory = freshDrain;
+      terminations = new TerminationMemory();
     }
-    if (!noticed && isLateNoticed(run, world)) {
-      noticed = true;
-      plan = planNow(run, world);
-    }
-    const step = nextDrainActs({
-      plan,
-      startedAt: startAt,
-      livePods: live(world),
-      progress,
-      rule: run.rule,
-      known: memory.records,
-      now: nowOf(world),
-    });
-    progress = step.progress;
+    const stepped = drainStep(memory, viewOf(run, { world, known: terminations.records }));
+    const { step } = stepped;
+    ({ memory } = stepped);
+    first ??= stepped.plan;
     ended.push(...step.ended);
-    for (const one of step.ended) memory.remember(one);
+    for (const one of step.ended) terminations.remember(one);
     for (const act of step.acts) {
       const answer = run.api?.(act, world.nowMs) ?? answerOf(act, { run, world });
       const there = live(world).map((pod) => pod.name);
       sent.push({ act, afterMs: world.nowMs, answer: answer.kind, there });
       world.timeline.push(`${stamp(world)} ${act.pod.name}: ${act.kind} ${answer.kind}`);
-      const { deadlineAt } = step;
-      ({ progress } = recordSending({ progress, act, deadlineAt, now: nowOf(world) }));
-      progress = recordAnswer({ progress, act, answer, deadlineAt, now: nowOf(world), rng });
+      const now = nowOf(world);
+      const under = drainSent(memory, act, now);
+      if (under === "Over") throw new Error("a drain under way refuses its own act");
+      memory = drainAnswered(under.memory, act, { answer, now, rng });
     }
     if (step.verdict !== "Running" || world.nowMs > dayMs) {
       world.timeline.push(`${stamp(world)} ${step.verdict}`);
@@ -162,29 +153,24 @@ function worldOf(run: DrainRun): World {
   };
 }
 
-function planNow(run: DrainRun, world: World): DrainPlan {
-  return planDrain({
-    node: node(),
-    pods: live(world),
+function viewOf(
+  run: DrainRun,
+  { world, known }: { readonly world: World; readonly known: TerminationRecords },
+): DrainView {
+  const [livePods, deadlineAt] = [live(world), deadlineNow(run, world)];
+  return {
+    ...{ node: node(), livePods, ownPods: livePods, rule: run.rule, known, now: nowOf(world) },
     budgets: (run.budgets ?? []).map((one) => one.facts),
-    rule: run.rule,
-    notice: noticeNow(run, world),
-    now: nowOf(world),
-    waitsSince: startAt,
-  });
+    ...{ startedAt: startAt, deadlineAt, isNoticed: deadlineAt !== undefined },
+    knownAt: plus(startAt, run.lateNotice?.afterMs ?? millis(0)),
+  };
 }
 
 /** A notice is known from its start, even after a restart of the controller. */
-function noticeNow({ notice, lateNotice }: DrainRun, world: World): DrainQuestion["notice"] {
-  const { nowMs } = world;
-  if (notice !== undefined) return { leftMs: millis(notice - nowMs), knownAt: startAt };
+function deadlineNow({ notice, lateNotice }: DrainRun, { nowMs }: World): Instant | undefined {
+  if (notice !== undefined) return plus(startAt, notice);
   if (lateNotice === undefined || nowMs < lateNotice.afterMs) return undefined;
-  const { afterMs, leftMs } = lateNotice;
-  return { leftMs: millis(afterMs + leftMs - nowMs), knownAt: plus(startAt, afterMs) };
-}
-
-function isLateNoticed({ lateNotice }: DrainRun, { nowMs }: World): boolean {
-  return lateNotice !== undefined && nowMs >= lateNotice.afterMs;
+  return plus(startAt, millis(lateNotice.afterMs + lateNotice.leftMs));
 }
 
 function answerOf(
