@@ -211,7 +211,22 @@ interface Visit {
   readonly findings: Findings;
 }
 
+/** The schema by which a frozen value is known to be complete and valid. */
+const known = new WeakMap<object, StructuralSchema>();
+
+/** What is stored already is not checked again: most writes change a small part of an object. */
 function visit(value: unknown, at: Visit): unknown {
+  if (typeof value !== "object" || value === null) return visitAnew(value, at);
+  if (known.get(value) === at.schema && Object.isFrozen(value)) return value;
+  const { unknownFields, causes } = at.findings;
+  const before = unknownFields.length + causes.length;
+  const result = visitAnew(value, at);
+  const isClean = unknownFields.length + causes.length === before;
+  if (isClean) known.set(result as object, at.schema);
+  return result;
+}
+
+function visitAnew(value: unknown, at: Visit): unknown {
   if (value === null && at.schema.nullable) return null;
   if (!hasType(value, at.schema)) {
     at.findings.causes.push(typeCause(value, at));
@@ -263,12 +278,22 @@ function memberSchema(
   return schema["x-kubernetes-preserve-unknown-fields"] ? "Any" : "Unknown";
 }
 
+const defaults = new WeakMap<StructuralSchema, readonly (readonly [string, unknown])[]>();
+
+function defaultsOf(schema: StructuralSchema): readonly (readonly [string, unknown])[] {
+  let found = defaults.get(schema);
+  if (found === undefined) {
+    found = Object.entries(schema.properties ?? {}).flatMap(([name, inner]) =>
+      inner.default === undefined ? [] : [[name, inner.default] as const],
+    );
+    defaults.set(schema, found);
+  }
+  return found;
+}
+
 function withDefaults(value: Fields, schema: StructuralSchema): Fields {
-  const missing = Object.entries(schema.properties ?? {}).filter(
-    ([name, inner]) => inner.default !== undefined && value[name] === undefined,
-  );
-  if (missing.length === 0) return value;
-  return { ...value, ...Object.fromEntries(missing.map(([name, inner]) => [name, inner.default])) };
+  const missing = defaultsOf(schema).filter(([name]) => value[name] === undefined);
+  return missing.length === 0 ? value : { ...value, ...Object.fromEntries(missing) };
 }
 
 function hasType(value: unknown, schema: StructuralSchema): boolean {
@@ -316,11 +341,24 @@ function checkValue(value: unknown, at: Visit): void {
   if (typeof value === "number") checkNumber(value, at);
 }
 
+const patterns = new Map<string, RegExp>();
+
+/** Compiled once: every write checks the same few patterns. */
+function patternOf(text: string): RegExp {
+  let pattern = patterns.get(text);
+  if (pattern === undefined) {
+    pattern = new RegExp(text, "u");
+    patterns.set(text, pattern);
+  }
+  return pattern;
+}
+
 function checkText(value: string, at: Visit): void {
   const { schema } = at;
-  if (schema.pattern !== undefined && !new RegExp(schema.pattern, "u").test(value)) {
+  if (schema.pattern !== undefined && !patternOf(schema.pattern).test(value)) {
     refuse(at, value, `should match '${schema.pattern}'`);
   }
+  if (schema.minLength === undefined && schema.maxLength === undefined) return;
   checkCount([...value].length, {
     at,
     what: "chars",

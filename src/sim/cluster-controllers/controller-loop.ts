@@ -258,8 +258,18 @@ export function podFromTemplate(
   };
 }
 
-/** A short hash of a template's content (FNV-1a). */
+const hashes = new WeakMap<TemplateObject, string>();
+
+/** A short hash of a template's content (FNV-1a); stored templates are frozen. */
 export function templateHash(template: TemplateObject): string {
+  const known = hashes.get(template);
+  if (known !== undefined) return known;
+  const hash = contentHash(template);
+  if (Object.isFrozen(template)) hashes.set(template, hash);
+  return hash;
+}
+
+function contentHash(template: TemplateObject): string {
   let hash = 0x811c9dc5;
   for (const letter of JSON.stringify(template)) {
     hash = Math.imul(hash ^ (letter.codePointAt(0) ?? 0), 0x01000193) >>> 0;
