@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { readClusterPolicy } from "../../src/config/policy/parse-policy-object.ts";
+import {
+  clusterPolicyReader,
+  readClusterPolicy,
+} from "../../src/config/policy/parse-policy-object.ts";
 import { cronProblem } from "../../src/core/limits/windows.ts";
 import { defaultNodeSelector } from "../../src/core/policy/policy.ts";
 
@@ -70,4 +73,35 @@ describe("an unreadable policy in the cluster", () => {
 
 it("a policy in the cluster is read even if it has a field of a newer version", () => {
   expect(read({ weight: 3, fairness: "Total" })).toMatchObject({ policy: { weight: 3 } });
+});
+
+describe("a reader of the cluster's policies", () => {
+  const object = (generation: number, uid: string, weight: number) => ({
+    ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy" },
+    ...{ metadata: { name: "spot", generation, uid }, spec: { weight } },
+  });
+
+  it("reads a policy once while only its status changes", () => {
+    const reader = clusterPolicyReader({ cronProblem });
+    const first = reader(object(1, "uid-1", 3));
+    expect(reader({ ...object(1, "uid-1", 3), status: { matchedNodes: 2 } })).toBe(first);
+  });
+
+  it.each([
+    ["its spec has changed", 2, "uid-1"],
+    ["it was deleted and made again", 1, "uid-2"],
+  ])("reads it again when %s", (_, generation, uid) => {
+    const reader = clusterPolicyReader({ cronProblem });
+    reader(object(1, "uid-1", 3));
+    expect(reader(object(generation, uid, 5))).toMatchObject({ policy: { weight: 5 } });
+  });
+
+  it("remembers nothing of an object without a generation", () => {
+    const reader = clusterPolicyReader({ cronProblem });
+    const { metadata, ...rest } = object(1, "uid-1", 3);
+    const { generation: _, ...unversioned } = metadata;
+    reader({ ...rest, metadata: unversioned });
+    const changed = { ...rest, spec: { weight: 5 }, metadata: unversioned };
+    expect(reader(changed)).toMatchObject({ policy: { weight: 5 } });
+  });
 });

@@ -1,4 +1,4 @@
-import { readClusterPolicy } from "../../config/policy/parse-policy-object.ts";
+import { clusterPolicyReader } from "../../config/policy/parse-policy-object.ts";
 import type { ActionPorts } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type {
@@ -93,7 +93,7 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
     api,
     clock,
     rng,
-    readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
+    readPolicy: clusterPolicyReader({ cronProblem }),
     fixedPolicies,
     onError: onWatchError,
   });

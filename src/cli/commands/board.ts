@@ -3,7 +3,7 @@ import { BoardFeed } from "../../board/board-feed.ts";
 import { nodePage } from "../../board/node-page.ts";
 import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
 import type { BoardRights, FleetFacts } from "../../board/stream.ts";
-import { readClusterPolicy } from "../../config/policy/parse-policy-object.ts";
+import { clusterPolicyReader } from "../../config/policy/parse-policy-object.ts";
 import type { Fleet } from "../../contracts/cluster.ts";
 import type { PageText } from "../../contracts/http-route.ts";
 import { cronProblem } from "../../core/limits/windows.ts";
@@ -52,7 +52,7 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   connection = watched;
   const fleet = new KubeFleet({
     ...{ api: seen, clock, rng },
-    readPolicy: (object) => readClusterPolicy(object, { cronProblem }),
+    readPolicy: clusterPolicyReader({ cronProblem }),
     onError: (error) => watched.onError(error),
     longestPauseMs: watchPauseMs,
   });

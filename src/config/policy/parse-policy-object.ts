@@ -191,6 +191,29 @@ export function readClusterPolicy(object: unknown, world: RuleWorld): ClusterPol
   };
 }
 
+/**
+ * A reader that remembers each policy. Only a write of the spec counts up the generation, and most
+ * writes are those of the status, so most of what a watch sends is known.
+ */
+export function clusterPolicyReader(
+  world: RuleWorld,
+): (object: unknown) => ClusterPolicy | BadPolicy {
+  const known = new Map<
+    unknown,
+    { uid: unknown; generation: unknown; read: ClusterPolicy | BadPolicy }
+  >();
+  return (object) => {
+    const { name, uid, generation } = metadataOf(object);
+    const before = known.get(name);
+    const isIdentified = uid !== undefined && generation !== undefined;
+    if (isIdentified && before?.uid === uid && before?.generation === generation)
+      return before.read;
+    const read = readClusterPolicy(object, world);
+    known.set(name, { uid, generation, read });
+    return read;
+  };
+}
+
 function metadataOf(object: unknown): Readonly<Record<string, unknown>> {
   return (object as { readonly metadata?: Readonly<Record<string, unknown>> }).metadata ?? {};
 }
