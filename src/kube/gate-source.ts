@@ -37,6 +37,9 @@ const answerLimitMs: Millis = seconds(5);
  */
 const fromCache = { resourceVersion: "0" } as const;
 
+/** A constant abort reason: the default one captures a stack trace each time. */
+const answered = "answered";
+
 interface Kept {
   readonly atMs: number;
   readonly answer: Promise<unknown>;
@@ -160,7 +163,7 @@ export class KubeGateSource implements GateSource {
     } catch (error) {
       return this.#unknown(error);
     } finally {
-      over.abort();
+      over.abort(answered);
       late.catch(() => undefined);
     }
   }

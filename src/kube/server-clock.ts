@@ -25,6 +25,8 @@ interface Heard {
 export class ServerClock implements Clock {
   readonly #own: Clock;
   #heard: readonly Heard[] = [];
+  /** The largest of what was heard; undefined until then. */
+  #aheadMs: number | undefined;
   /** Of the last answer, if its time was later than expected, which the next one has to confirm. */
   #doubted: number | undefined;
 
@@ -45,11 +47,12 @@ export class ServerClock implements Clock {
     const last = recent.at(-1);
     if (last !== undefined && atMs - last.atMs < seconds(1) && last.aheadMs >= aheadMs) return;
     this.#heard = [...recent, { aheadMs, atMs }];
+    this.#aheadMs = Math.max(...this.#heard.map((one) => one.aheadMs));
   }
 
   /** Whether the server's time is known. */
   isKnown(): boolean {
-    return this.#heard.length > 0;
+    return this.#aheadMs !== undefined;
   }
 
   now(): Instant {
@@ -69,9 +72,8 @@ export class ServerClock implements Clock {
   }
 
   #offsetMs(): Millis {
-    if (this.#heard.length === 0) return millis(0);
-    const aheadMs = Math.max(...this.#heard.map((one) => one.aheadMs));
-    const offsetMs = Math.round(this.#own.monotonic() + aheadMs - this.#own.now());
+    if (this.#aheadMs === undefined) return millis(0);
+    const offsetMs = Math.round(this.#own.monotonic() + this.#aheadMs - this.#own.now());
     return millis(Math.abs(offsetMs) > toleranceMs ? offsetMs : 0);
   }
 }

@@ -105,7 +105,10 @@ export function dateAt(at: Instant): Date {
 
 /** `Date.parse` reads 30 February as 2 March; there is no such day. */
 function rollsOver(text: string): boolean {
-  const [year, month, day] = text.slice(0, 10).split("-").map(Number) as [number, number, number];
+  const day = Number(text.slice(8, 10));
+  // Every month has 28 days.
+  if (day <= 28) return false;
+  const [year, month] = [Number(text.slice(0, 4)), Number(text.slice(5, 7))];
   return day > new Date(Date.UTC(year, month, 0)).getUTCDate();
 }
 

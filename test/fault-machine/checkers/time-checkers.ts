@@ -39,6 +39,8 @@ export const phasesEnd: Checker = {
           entered.set(uid, { phase, node: departure.spec.node.name, at: event.at, isTold: false });
       }
       for (const [uid, its] of entered) {
+        // No bound is shorter, and this comes for every event.
+        if (event.at - its.at <= 10 * minute) continue;
         const bound = boundOf(its.phase, its.node, view);
         if (its.isTold || bound === undefined || event.at - its.at <= bound) continue;
         const isMeant = (name: string): boolean =>
