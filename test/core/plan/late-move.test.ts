@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import { hours, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { DecideRun } from "../decide-run.ts";
-import { aPolicy, at } from "../fleet-builder.ts";
+import { aDeparture, aPolicy, at } from "../fleet-builder.ts";
 
 /** Nine nodes that are overdue, and leave one after another; each drain outlasts some gaps. */
 function overdueFleet(drainMs: () => number): DecideRun {
@@ -33,4 +34,30 @@ it.each([
     .map(({ node }) => node.name);
   run.until(plus(run.now, hours(1)));
   expect(run.begun.map(({ departure }) => departure.node.name)).toEqual(inTurn);
+});
+
+it("a node behind one that the fleet's health holds is moved once per gap", () => {
+  const run = new DecideRun({
+    policy: aPolicy({ spacing: { mode: "Late", minMs: minutes(3) } }),
+    startAt: at("2026-11-20T12:00:00Z"),
+    agesMs: [hours(24), hours(24), hours(25)],
+    ...{ drainMs: () => minutes(1), replaces: true },
+  });
+  run.nodes = run.nodes.map((node) => ({ ...node, ready: false }));
+  const [first, second] = run.nodes as [NodeFacts, NodeFacts];
+  const dueAt = at("2026-11-20T11:30:00Z");
+  // One that was drained in vain has started less than a gap after the instant of the other.
+  const startedAt = at("2026-11-20T11:31:00Z");
+  const endedAt = at("2026-11-20T11:33:00Z");
+  const vain = { phase: "Ended", outcome: "RolledBack", startedAt, endedAt, timeline: [] } as const;
+  const held = { phase: "Held", reason: "FleetUnhealthy", timeline: [] } as const;
+  const planned = { departAt: dueAt, deadlineAt: dueAt, policy: "spot" };
+  run.departures = [
+    aDeparture(first, { ...planned, status: vain }),
+    aDeparture(second, { ...planned, status: held }),
+  ];
+  run.until(plus(run.now, hours(1)));
+  expect(run.begun).toEqual([]);
+  // Twenty gaps pass, and two nodes are behind.
+  expect(run.moves.length).toBeLessThanOrEqual(42);
 });
