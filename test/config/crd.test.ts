@@ -122,6 +122,8 @@ describe("the CRD of Departure", () => {
       "PODS",
       "OUTCOME",
       "AGE",
+      // So that nobody takes the outcome Planned for a plan.
+      "ENDED",
     ]);
   });
 

@@ -202,7 +202,8 @@ export const departureStatus: ObjectField = {
       }),
     }),
     outcome: choiceField({
-      description: "How the departure ended; set once, and never changed.",
+      description:
+        "How the departure ended; set once, and never changed. `Planned` is an end as well: it left as planned or requested, and every pod was evicted.",
       choices: wordsOf<Outcome>({
         Planned: true,
         Preempted: true,

@@ -147,6 +147,9 @@ export const policyDefinition: ResourceDefinition = {
   selectable: [],
 };
 
+const outcome =
+  "How it ended, empty until then; Planned: it left as planned or requested, and every pod was evicted.";
+
 const departureDefinition: ResourceDefinition = {
   kind: "Departure",
   plural: "departures",
@@ -162,8 +165,9 @@ const departureDefinition: ResourceDefinition = {
     column("Departs", "string", ".spec.departAt", "When it starts."),
     column("Deadline", "string", ".spec.deadlineAt", "When the machine may be gone."),
     column("Pods", "integer", ".status.drain.left", "Pods still on the node."),
-    column("Outcome", "string", ".status.outcome", "How it ended."),
+    column("Outcome", "string", ".status.outcome", outcome),
     age,
+    column("Ended", "date", ".status.endedAt", "Time since it ended; empty until then."),
     wide(column("Policy", "string", ".spec.policy", "The policy that applies.")),
     wide(column("Reason", "string", ".status.reason", "The reason for its phase.")),
     wide(column("Message", "string", ".status.message", "The reason in one sentence.")),
