@@ -8,9 +8,10 @@ import {
   isUnderWay,
 } from "../core/departure/departure.ts";
 import type { FleetPlan, NotPlanned, PlannedDeparture } from "../core/plan/fleet-plan.ts";
+import { lifetimeEnd } from "../core/plan/lifetime-end.ts";
 import { explainPlan } from "../core/plan/plan-report.ts";
-import type { Policy } from "../core/policy/policy.ts";
-import { type Instant, plus } from "../core/time/time.ts";
+import { type Policy, selectPolicy } from "../core/policy/policy.ts";
+import { earliest, type Instant, plus } from "../core/time/time.ts";
 import {
   type BoardRow,
   type PodCounts,
@@ -40,6 +41,7 @@ export function boardRows(view: FleetView, plan: FleetPlan): readonly BoardRow[]
       planned: planned.get(node.uid),
       left: left.get(node.uid),
       departure: live.get(node.uid),
+      ownPolicy: selectPolicy(node, view.policies)?.policy,
     }),
   );
   const uids = new Set(view.nodes.map(({ uid }) => uid));
@@ -68,6 +70,8 @@ interface NodeStory {
   readonly planned: PlannedRow | undefined;
   readonly left: NotPlanned | undefined;
   readonly departure: Departure | undefined;
+  /** The policy that selects it. */
+  readonly ownPolicy: Policy | undefined;
 }
 
 /** The live departure of each node; of several, the one that makes the node leave, or will. */
@@ -108,7 +112,7 @@ function nodeRow(node: NodeFacts, { departure: live, ...story }: NodeStory): Boa
   const departAt = departure?.departAt ?? entry?.departAt ?? null;
   const state = stateOf(departure, departAt !== null);
   const said = state === "Leaving" || state === "Held" ? departure?.status : undefined;
-  const why = whyOf(node, { planned, left, departure });
+  const why = whyOf(node, { ...story, departure });
   return {
     ...{ id: node.uid, uid: node.uid, node: node.name },
     ...{ zone: zoneOf(node), pool: poolOf(node), policy, state },
@@ -119,7 +123,7 @@ function nodeRow(node: NodeFacts, { departure: live, ...story }: NodeStory): Boa
     bornAt: entry?.bornAt ?? bornAt(node) ?? null,
     earliestAt: entry?.earliestAt ?? null,
     departAt,
-    deadlineAt: departure?.deadlineAt ?? entry?.deadlineAt ?? null,
+    deadlineAt: deadlineOf(node, { ...story, departure }) ?? null,
     noticedAt: departure?.noticedAt ?? null,
     startedAt: departure?.status.startedAt ?? null,
     heldBackTo: entry?.heldBackTo ?? null,
@@ -131,6 +135,17 @@ function nodeRow(node: NodeFacts, { departure: live, ...story }: NodeStory): Boa
     hold: rowHold(node, departure),
     pods: podCounts(departure?.status.drain),
   };
+}
+
+/** A person's request does not move the deadline that the node has by its policy. */
+function deadlineOf(
+  node: NodeFacts,
+  { departure, planned, ownPolicy }: NodeStory,
+): Instant | undefined {
+  const deadlineAt = departure?.deadlineAt ?? planned?.entry.deadlineAt;
+  if (departure?.cause !== "Manual" || isNoticed(departure)) return deadlineAt;
+  const own = ownPolicy && lifetimeEnd(node, ownPolicy);
+  return earliest(deadlineAt, own?.deadlineAt);
 }
 
 function stateOf(departure: Departure | undefined, hasInstant: boolean): RowState {

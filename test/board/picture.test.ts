@@ -66,6 +66,24 @@ function pictureAt(at: Instant, view: Partial<FleetView>) {
   return boardPicture(whole, { now: at, state, ended: new EndedDepartures() });
 }
 
+it("shows the deadline that a node has by its policy although it was requested to leave", () => {
+  const departAt = plus(now, hours(1));
+  const own = plus(createdAt, minutes(23.5 * 60));
+  const asked = (fields: Partial<Departure>) =>
+    planned("n1", { cause: "Manual", departAt, deadlineAt: undefined, ...fields });
+  const shown = (departure: Departure) =>
+    pictureAt(now, { departures: [departure] }).rows[0]?.deadlineAt;
+  const draining = { phase: "Draining", timeline: [], startedAt: now } as const;
+  expect(shown(asked({}))).toBe(own);
+  expect(shown(asked({ status: draining }))).toBe(own);
+  expect(shown(asked({ deadlineAt: plus(now, hours(2)) }))).toBe(plus(now, hours(2)));
+  expect(shown(asked({ deadlineAt: plus(now, hours(40)) }))).toBe(own);
+  // The cloud's instant counts then.
+  const takenAt = plus(now, hours(30));
+  const noticed = { cause: "SpotInterruption", noticedAt: now, deadlineAt: takenAt } as const;
+  expect(shown(asked(noticed))).toBe(takenAt);
+});
+
 it("does not say that no policy selects a node if policies cannot be read", () => {
   const whole = { nodes: [nodeOf("n1")], departures: [], policies: [], badPolicies: [] };
   const rowsOf = (missing: readonly string[]) =>

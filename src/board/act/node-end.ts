@@ -1,24 +1,21 @@
 import type { FleetView } from "../../contracts/cluster.ts";
-import { bornAt, type NodeFacts } from "../../core/cluster/node.ts";
+import type { NodeFacts } from "../../core/cluster/node.ts";
 import { cloudDeadline, isLive } from "../../core/departure/departure.ts";
+import { type LifetimeEnd, lifetimeEnd } from "../../core/plan/lifetime-end.ts";
 import { selectPolicy } from "../../core/policy/policy.ts";
-import { earliest, type Instant, minus, plus } from "../../core/time/time.ts";
+import { earliest, type Instant } from "../../core/time/time.ts";
 import { withLaunchTimes } from "../picture.ts";
 
 /** What ends a node, whatever a person requests of it. */
 export interface NodeEnd {
   /** By its policy; undefined if that limits no lifetime. */
-  readonly lifetime?: LifetimeEnd | undefined;
+  readonly lifetime?: PolicyLifetime | undefined;
   /** When the cloud takes its machine, by a notice. */
   readonly takenAt?: Instant | undefined;
 }
 
-interface LifetimeEnd {
+interface PolicyLifetime extends LifetimeEnd {
   readonly policy: string;
-  /** The deadline that the plan would give it. */
-  readonly deadlineAt: Instant;
-  /** When `lifetime.max` is over. */
-  readonly endsAt: Instant;
 }
 
 type Facts = Pick<FleetView, "nodes" | "departures" | "policies">;
@@ -31,11 +28,9 @@ export function nodeEnd(node: NodeFacts, facts: Omit<Facts, "nodes">): NodeEnd {
   return { lifetime, takenAt: taken.reduce<Instant | undefined>(earliest, undefined) };
 }
 
-function lifetimeOf(node: NodeFacts, facts: Omit<Facts, "nodes">): LifetimeEnd | undefined {
+function lifetimeOf(node: NodeFacts, facts: Omit<Facts, "nodes">): PolicyLifetime | undefined {
   const [known = node] = withLaunchTimes({ ...facts, nodes: [node] });
   const policy = selectPolicy(node, facts.policies)?.policy;
-  const born = bornAt(known);
-  if (policy?.lifetime.maxMs === undefined || born === undefined) return undefined;
-  const endsAt = plus(born, policy.lifetime.maxMs);
-  return { policy: policy.name, endsAt, deadlineAt: minus(endsAt, policy.lifetime.reserveMs) };
+  const end = policy && lifetimeEnd(known, policy);
+  return end && { ...end, policy: policy.name };
 }

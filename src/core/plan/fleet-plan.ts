@@ -25,15 +25,8 @@ import {
   type ReleaseStanding,
 } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
-import {
-  earliest,
-  formatInstant,
-  type Instant,
-  later,
-  type Millis,
-  minus,
-  plus,
-} from "../time/time.ts";
+import { earliest, formatInstant, type Instant, later, type Millis, plus } from "../time/time.ts";
+import { lifetimeEnd } from "./lifetime-end.ts";
 
 /** The input of a plan. Without departures it is an initial plan. */
 export interface PlanInput {
@@ -264,17 +257,16 @@ export function triage(node: NodeFacts, context: TriageInput): Triage {
   const refused =
     leaving ?? refusal(node, policy, context.badPolicies) ?? resting(node, former, context.at);
   const born = bornAt(node);
-  if (refused === undefined && policy?.lifetime.maxMs !== undefined && born !== undefined) {
-    const { minMs, maxMs, reserveMs } = policy.lifetime;
-    const endsAt = plus(born, maxMs);
-    const deadlineAt = minus(endsAt, reserveMs);
+  const end = policy && lifetimeEnd(node, policy);
+  if (refused === undefined && policy && end && born !== undefined) {
+    const { deadlineAt, endsAt } = end;
     const plannedAt = earliest(departure?.createdAt, request?.createdAt) ?? deadlineAt;
     const candidate: Candidate = {
       node,
       zone: zoneOf(node),
       bornAt: born,
       bornFrom: node.instanceBornAt === undefined ? "Node" : "Instance",
-      earliestAt: earliestOf(node, later(context.at, plus(born, minMs))),
+      earliestAt: earliestOf(node, later(context.at, plus(born, policy.lifetime.minMs))),
       ...{ deadlineAt, endsAt },
       restUntil: retryAt(former),
       keptAt: keptInstant(departure, node),

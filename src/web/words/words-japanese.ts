@@ -43,7 +43,7 @@ export const japanese: Words = {
   overdue: "時刻を過ぎても未開始",
   held: "待機中",
   onHold: "保留",
-  podsLeft: (left, total) => `Pod 残り ${left} / ${total}`,
+  podsLeft: (left, total) => `まだ残る Pod ${left} / ${total}`,
   blocked: (count) => `${count} 件ブロック中`,
   untilDeadline: "期限まで",
   beganAt: "開始",
