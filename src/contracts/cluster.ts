@@ -350,7 +350,10 @@ export type OperatorResult =
   /** Somebody else has changed it since; `found` is the current value. */
   | { readonly kind: "Changed"; readonly found: string };
 
-/** The executor's dependencies. Assembled by the command, or by tests with the model cluster. */
+/**
+ * What the controller reads and acts through. Assembled by the command, or by tests with the model
+ * cluster.
+ */
 export interface ClusterPorts {
   readonly marks: NodeMarks;
   readonly pods: NodePods;
@@ -359,6 +362,7 @@ export interface ClusterPorts {
   /** These two are read-only. */
   readonly capacity: ClusterCapacity;
   readonly attachments: VolumeAttachments;
+  readonly policyStatus: PolicyStatusSink;
   readonly releaserFor: ReleaserChoice;
   /** Absent: lifecycle hooks are not completed. */
   readonly hooks?: LifecycleHooks | undefined;

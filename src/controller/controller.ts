@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { FeedListener, LaunchTimes, NoticeFeed } from "../contracts/cloud.ts";
-import type { ClusterPorts, Fleet, GateSource, PolicyStatusSink } from "../contracts/cluster.ts";
+import type { ClusterPorts, Fleet, GateSource } from "../contracts/cluster.ts";
 import type { LeaderDuty, Leadership } from "../contracts/leadership.ts";
 import { metricNames, type Telemetry } from "../contracts/telemetry.ts";
 import type { WorkloadAuditor } from "../contracts/workload-auditor.ts";
@@ -16,6 +16,7 @@ import { ActiveDepartures } from "./departure/active-departures.ts";
 import { PendingCordons } from "./departure/status-writer.ts";
 import { RunningDrains } from "./departure/step.ts";
 import { Executor } from "./executor.ts";
+import { fencedPorts, type TermPorts } from "./fence.ts";
 import { FailedPodSweep, PlaceholderSweep } from "./leftovers.ts";
 import { followInterruptions } from "./notice/interruptions.ts";
 import { LifecycleHookCompleter } from "./notice/lifecycle-hook-completer.ts";
@@ -28,7 +29,7 @@ import { type DrainObstacle, ReleaseChecks } from "./release-checks.ts";
 /** How long the pods of a node may take to be listed before its departure starts without that. */
 const podsWithinMs: Millis = seconds(5);
 
-export interface ControllerOptions {
+export interface ControllerOptions extends TermPorts {
   readonly fleet: Fleet;
   readonly gates: GateSource;
   /** Looks up launch times in the cloud; unset if that is not possible. */
@@ -37,8 +38,6 @@ export interface ControllerOptions {
   readonly feeds?: readonly NoticeFeed[] | undefined;
   /** The launch hook of a machine that is not a node after this is abandoned; unset: never. */
   readonly joinWithinMs?: Millis | undefined;
-  readonly ports: ClusterPorts;
-  readonly policyStatus: PolicyStatusSink;
   /** If unset, workloads are not audited. */
   readonly audit?: { readonly auditor: WorkloadAuditor; readonly everyMs: Millis } | undefined;
   readonly telemetry: Telemetry;
@@ -97,14 +96,16 @@ export class Controller {
 
   /** One term as leader. Ends when the signal aborts and all runs have stopped. */
   async #lead(signal: AbortSignal): Promise<void> {
-    const { fleet, gates, ports, policyStatus, telemetry, clock, rng } = this.#options;
+    const { fleet, gates, telemetry, clock, rng } = this.#options;
     const { self, dryRun, leadership, launchTimes, joinWithinMs, feeds = [] } = this.#options;
     const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();
-    const executor = new Executor({ ports, telemetry, mayAct });
+    const ports = fencedPorts(this.#options, mayAct);
+    const { hooks, policyStatus } = ports;
+    const executor = new Executor({ ports, telemetry });
     const readNode = (name: string) => ports.marks.read(name);
     const checks = new ReleaseChecks({
       ...{ executor, clock, view: () => fleet.view() },
-      drainObstacle: (node, policy) => this.#drainObstacle(node, policy),
+      drainObstacle: (node, policy) => this.#drainObstacle(node, policy, ports),
     });
     const activeDepartures = new ActiveDepartures(fleet, {
       ...ports,
@@ -126,13 +127,15 @@ export class Controller {
       : followInterruptions({ fleet, activeDepartures, executor, noticeReconciler, clock }, signal);
     const over = new AbortController();
     const leading = AbortSignal.any([signal, over.signal]);
-    const hookCompleter = new LifecycleHookCompleter({ fleet, executor, clock, joinWithinMs });
+    const hookCompleter = new LifecycleHookCompleter({
+      ...{ fleet, hooks, telemetry, clock, joinWithinMs },
+    });
     const listening = dryRun
       ? []
       : listenToFeeds(feeds, { noticeReconciler, hookCompleter, telemetry, clock }, leading);
-    const auditing = this.#watchWorkloads(leading);
-    const checking = this.#checkActions(leading);
-    const sweeping = this.#sweepFailedPods(executor, leading);
+    const auditing = this.#watchWorkloads(ports, leading);
+    const checking = this.#checkActions(ports, leading);
+    const sweeping = this.#sweepFailedPods(ports, executor, leading);
     const planReconciler = new PlanReconciler({
       fleet,
       gates,
@@ -164,15 +167,19 @@ export class Controller {
   }
 
   /** Before a planned start. What cannot be read does not hold it: the API enforces budgets. */
-  async #drainObstacle(node: NodeFacts, policy: Policy | undefined): Promise<DrainObstacle> {
-    const { fleet, ports, telemetry, clock, self } = this.#options;
+  async #drainObstacle(
+    node: NodeFacts,
+    policy: Policy | undefined,
+    { pods: nodePods }: ClusterPorts,
+  ): Promise<DrainObstacle> {
+    const { fleet, telemetry, clock, self } = this.#options;
     if (policy === undefined || policy.drain.onTimeout !== "RollBack") return "None";
     const over = new AbortController();
     const late = clock.sleep(podsWithinMs, over.signal).then(() => {
       throw new LastcallError("API_UNREACHABLE", `no response within ${podsWithinMs} ms`);
     });
     try {
-      const listed = Promise.all([ports.pods.list(node.name), ports.pods.budgets()]);
+      const listed = Promise.all([nodePods.list(node.name), nodePods.budgets()]);
       const [pods, budgets] = await Promise.race([listed, late]);
       const rule = policy.drain;
       const plan = planDrain({ node, pods, budgets, rule, now: clock.now(), self });
@@ -190,9 +197,11 @@ export class Controller {
   }
 
   /** Checks the actions, so that problems are reported before the first notice. */
-  async #checkActions(signal: AbortSignal): Promise<void> {
-    const { fleet, ports, policyStatus, telemetry, clock, dryRun } = this.#options;
-    const { actionPorts } = ports;
+  async #checkActions(
+    { actionPorts, policyStatus }: ClusterPorts,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { fleet, telemetry, clock, dryRun } = this.#options;
     const checks = new ActionChecks({
       ...{ fleet, actionPorts, policyStatus, telemetry, clock, dryRun },
     });
@@ -201,16 +210,20 @@ export class Controller {
     });
   }
 
-  async #sweepFailedPods(executor: Executor, signal: AbortSignal): Promise<void> {
-    const { fleet, ports, clock, dryRun, keepsFailedPods } = this.#options;
+  async #sweepFailedPods(
+    { pods }: ClusterPorts,
+    executor: Executor,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { fleet, clock, dryRun, keepsFailedPods } = this.#options;
     if (dryRun || keepsFailedPods) return;
-    const sweep = new FailedPodSweep({ fleet, pods: ports.pods, executor, clock });
+    const sweep = new FailedPodSweep({ fleet, pods, executor, clock });
     await sweep.run(signal).catch(() => undefined);
   }
 
   /** Audits workloads in the background. A failed audit does not affect departures. */
-  async #watchWorkloads(signal: AbortSignal): Promise<void> {
-    const { audit, fleet, policyStatus, telemetry, clock, dryRun } = this.#options;
+  async #watchWorkloads({ policyStatus }: ClusterPorts, signal: AbortSignal): Promise<void> {
+    const { audit, fleet, telemetry, clock, dryRun } = this.#options;
     if (audit === undefined) return;
     const watch = new WorkloadWatch({ ...audit, fleet, policyStatus, telemetry, clock, dryRun });
     await watch.run(signal).catch((error: unknown) => {

@@ -16,8 +16,6 @@ import { departing } from "./departure/departure-telemetry.ts";
 export interface ExecutorOptions {
   readonly ports: ClusterPorts;
   readonly telemetry: Telemetry;
-  /** False as soon as another replica might lead. */
-  readonly mayAct: () => boolean;
 }
 
 /**
@@ -31,23 +29,18 @@ function conflictThatStays({ name }: Departure): LastcallError {
   return new LastcallError("CONFLICT", problem, { retryable: true });
 }
 
-/**
- * Writes Departures. Each write first checks that we still lead, and is fenced by resourceVersion.
- */
+/** Writes Departures. Each write is fenced by resourceVersion. */
 export class DepartureWriter {
   protected readonly ports: ClusterPorts;
-  readonly #mayAct: () => boolean;
   readonly telemetry: Telemetry;
 
   constructor(options: ExecutorOptions) {
     this.ports = options.ports;
     this.telemetry = options.telemetry;
-    this.#mayAct = options.mayAct;
   }
 
   /** Creates a Departure. Does nothing if it exists. */
   async schedule(departure: NewDeparture): Promise<void> {
-    this.assertLeading();
     const result = await this.ports.store.create(departure);
     if (result.kind !== "Done") return;
     const { name, namesTaken = [] } = departure;
@@ -72,7 +65,6 @@ export class DepartureWriter {
   }
 
   async move(departure: Departure, to: DepartureMove): Promise<void> {
-    this.assertLeading();
     await this.ports.store.move(departure, to);
   }
 
@@ -115,7 +107,6 @@ export class DepartureWriter {
   ): Promise<"Done" | "Ended"> {
     let current = departure;
     for (let tries = 1; ; tries += 1) {
-      this.assertLeading();
       const result = await write(current);
       if (result?.kind === "Gone") return "Ended";
       if (result?.kind !== "Conflict") return "Done";
@@ -133,7 +124,6 @@ export class DepartureWriter {
    * withdrawn, because the notice would be withdrawn with it.
    */
   async handOver(notice: Departure, owner: string): Promise<"Done" | "Orphan"> {
-    this.assertLeading();
     const found = await this.ports.store.read(owner);
     if (found.kind !== "Done" || !isLive(found.departure)) return "Orphan";
     if (found.departure.node.uid !== notice.node.uid) return "Orphan";
@@ -174,14 +164,12 @@ export class DepartureWriter {
 
   /** A departure that has ended has nothing left to undo: a deleted one then vanishes. */
   async removeFinalizer(departure: Departure): Promise<void> {
-    this.assertLeading();
     assert(departure.status.phase === "Ended", "only an ended departure has nothing to undo");
     await this.ports.store.finalize(departure, "Remove");
   }
 
   /** Deletes a Departure that ended long ago. */
   async forget(departure: Departure): Promise<void> {
-    this.assertLeading();
     assert(departure.status.phase === "Ended", "only an ended departure is forgotten");
     await this.ports.store.remove(departure);
   }
@@ -198,10 +186,9 @@ export class DepartureWriter {
   ): Promise<Departure | undefined> {
     let current = departure;
     for (let tries = 1; ; tries += 1) {
-      this.assertLeading();
       const fresh = current;
       if (change(fresh) === undefined) return fresh;
-      const status = this.fenced(() => change(fresh) ?? fresh.status);
+      const status = () => change(fresh) ?? fresh.status;
       const result = await this.ports.store.record(fresh, { status, hurry });
       if (result.kind === "Done") return result.departure;
       if (result.kind === "Gone") return undefined;
@@ -212,24 +199,7 @@ export class DepartureWriter {
     }
   }
 
-  /** Checks again that we lead when a queued request is sent, which may be much later. */
-  protected fenced<T>(atTurn: () => T): () => T {
-    return () => {
-      this.assertLeading();
-      return atTurn();
-    };
-  }
-
   emit(event: ClusterEvent): void {
     this.telemetry.events.emit(event);
-  }
-
-  protected assertLeading(): void {
-    if (!this.#mayAct()) {
-      throw new LastcallError(
-        "LEASE_LOST",
-        "Cannot act: the lease may have been lost, only the leader acts",
-      );
-    }
   }
 }

@@ -1,7 +1,6 @@
 import type { ActionRunner } from "../contracts/action-runner.ts";
 import type {
   InstanceReleaser,
-  LifecycleHooks,
   MachineState,
   ReleasedMachine,
   ReleaseRequest,
@@ -18,7 +17,6 @@ import type { SoonStanding } from "../core/plan/plan-status.ts";
 import type { ActionKind } from "../core/policy/action.ts";
 import { noReleaser } from "../core/policy/release-answer.ts";
 import { assert, type ErrorCode, LastcallError } from "../errors.ts";
-import { fencedHooks, fencedRunner } from "./action/action-attempt.ts";
 import { DepartureWriter } from "./departure-writer.ts";
 
 interface RefusedRestart {
@@ -29,19 +27,17 @@ interface RefusedRestart {
 
 /**
  * Performs all writes to the cluster and the cloud; those to Departures are in `DepartureWriter`.
- * Each act first checks that we still lead, and identifies its target (uid, resourceVersion,
- * machine id), so that it cannot hit the wrong node. Every act is idempotent.
+ * Each act identifies its target (uid, resourceVersion, machine id), so that it cannot hit the
+ * wrong node. Every act is idempotent.
  */
 export class Executor extends DepartureWriter {
   /** `seen` is the node as the watch shows it, which saves a read if it is current. */
   async cordon(departure: Departure, seen: NodeFacts | undefined): Promise<MarkResult> {
-    this.assertLeading();
     return this.ports.marks.cordon(departure.node, { ...markOf(departure), seen });
   }
 
   /** Refreshes existing marks after a change of cause or deadline. */
   async renewMarks(departure: Departure): Promise<void> {
-    this.assertLeading();
     await this.ports.marks.cordon(departure.node, { ...markOf(departure), renews: true });
   }
 
@@ -49,7 +45,6 @@ export class Executor extends DepartureWriter {
     readonly node: { readonly name: string; readonly uid: string };
     readonly departure: string;
   }): Promise<MarkResult> {
-    this.assertLeading();
     return this.ports.marks.uncordon({
       name: target.node.name,
       uid: target.node.uid,
@@ -58,9 +53,7 @@ export class Executor extends DepartureWriter {
   }
 
   async evict(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer> {
-    this.assertLeading();
-    const graceSeconds = this.fenced(options.graceSeconds);
-    const answer = await this.ports.pods.evict(pod, { ...options, graceSeconds });
+    const answer = await this.ports.pods.evict(pod, options);
     this.telemetry.metrics.count("lastcall_evictions_total", { result: answer.kind });
     return answer;
   }
@@ -70,15 +63,13 @@ export class Executor extends DepartureWriter {
     pod: PodIdentity,
     { reason, ...options }: LeaveOptions & { readonly reason: ForceReason },
   ): Promise<EvictionAnswer> {
-    this.assertLeading();
     const { dueAt } = options;
     const problem = await this.ports.pods.markDisrupted(pod, { reason, dueAt });
     if (problem !== undefined) {
       const { namespace, name } = pod;
       this.telemetry.log.warn("disruption-not-marked", { namespace, pod: name, error: problem });
     }
-    const graceSeconds = this.fenced(options.graceSeconds);
-    const answer = await this.ports.pods.remove(pod, { ...options, graceSeconds });
+    const answer = await this.ports.pods.remove(pod, options);
     this.telemetry.metrics.count("lastcall_pods_forced_total", { reason });
     return answer;
   }
@@ -88,9 +79,7 @@ export class Executor extends DepartureWriter {
     owner: OwnerFacts,
     options: RestartOptions,
   ): Promise<EvictionAnswer> {
-    this.assertLeading();
-    const onTurn = this.fenced(options.onTurn);
-    const answer = await this.ports.pods.restartOwner(pod, owner, { ...options, onTurn });
+    const answer = await this.ports.pods.restartOwner(pod, owner, options);
     if (answer.kind === "Refused") this.#restartRefused({ pod, owner, answer });
     return answer;
   }
@@ -110,19 +99,15 @@ export class Executor extends DepartureWriter {
 
   /** Creates a placeholder that reserves capacity for a pod that will leave. */
   async createPlaceholder(placeholder: NewPlaceholder): Promise<void> {
-    this.assertLeading();
     await this.ports.placeholders.create(placeholder);
   }
 
   /** Deletes a Failed pod that an earlier machine of the node left behind. */
   removeFailed(pod: PodIdentity): Promise<EvictionAnswer> {
-    this.assertLeading();
-    const graceSeconds = this.fenced(() => undefined);
-    return this.ports.pods.remove(pod, { graceSeconds });
+    return this.ports.pods.remove(pod, { graceSeconds: () => undefined });
   }
 
   async removePlaceholder(name: string): Promise<void> {
-    this.assertLeading();
     await this.ports.placeholders.remove(name);
   }
 
@@ -141,25 +126,14 @@ export class Executor extends DepartureWriter {
     how: Omit<ReleaseRequest, "providerID" | "requestId">,
     signal: AbortSignal,
   ): ReturnType<InstanceReleaser["release"]> {
-    this.assertLeading();
     const { providerID } = departure.node;
     assert(providerID !== undefined, "a machine is released only where its providerID is known");
-    const lastLook = () => how.lastLook().finally(() => this.assertLeading());
-    const request = { ...how, lastLook, providerID, requestId: departure.uid };
+    const request = { ...how, providerID, requestId: departure.uid };
     return this.#releaser(request).release(request, signal);
-  }
-
-  /** The lifecycle hooks, used only while we lead; undefined if none are configured. */
-  get hooks(): LifecycleHooks | undefined {
-    const { hooks } = this.ports;
-    if (hooks === undefined) return undefined;
-    const assertMayAct = () => this.assertLeading();
-    return fencedHooks(hooks, { telemetry: this.telemetry, assertMayAct });
   }
 
   /** Deletes the Node object of a released machine; uncordons it if a new machine has it. */
   async removeNode(departure: Departure): Promise<void> {
-    this.assertLeading();
     const result = await this.ports.marks.remove(departure.node);
     if (result.kind !== "Mismatch") return;
     await this.uncordon({ node: departure.node, departure: departure.name });
@@ -167,7 +141,6 @@ export class Executor extends DepartureWriter {
 
   /** Adds or removes the taint that makes the scheduler prefer other nodes. */
   async markSoon(node: NodeFacts, to: SoonStanding): Promise<void> {
-    this.assertLeading();
     await this.ports.marks.markSoon(node, to);
   }
 
@@ -183,10 +156,9 @@ export class Executor extends DepartureWriter {
     this.telemetry.log.warn("orphaned-cordon-cleared", { node: node.name, departure });
   }
 
-  /** The runner of a kind, fenced by our lead; undefined if this process has none. */
+  /** The runner of a kind; undefined if this process has none. */
   async actionRunner(kind: ActionKind): Promise<ActionRunner | undefined> {
-    const runner = await this.ports.actionPorts?.runners(kind);
-    return runner && fencedRunner(runner, () => this.assertLeading());
+    return this.ports.actionPorts?.runners(kind);
   }
 
   #releaser(machine: ReleasedMachine): InstanceReleaser {

@@ -51,7 +51,6 @@ async function stage(owner: {
   const executor = new Executor({
     ports: { store: new KubeDepartureStore(api) } as never,
     telemetry: { log: { debug() {}, info() {}, warn() {}, error() {} } } as never,
-    mayAct: () => true,
   });
   const read = (name: string) => {
     const found = world.get(`${departures}/${name}`);

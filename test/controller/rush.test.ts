@@ -1,9 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ClusterPorts, LeaveOptions, RestartOptions } from "../../src/contracts/cluster.ts";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";
-import type { Telemetry } from "../../src/contracts/telemetry.ts";
-import { Executor } from "../../src/controller/executor.ts";
-import type { EvictionAnswer } from "../../src/core/drain/drain-answer.ts";
 import { formatInstant, seconds } from "../../src/core/time/time.ts";
 import { dawn, departures, ModelWorld, webWorkload } from "../support/model-world.ts";
 
@@ -86,48 +82,5 @@ describe("evictions that wait in a burst of requests", () => {
     expect(left).toEqual([]);
     expect(world.podsOn("n1")).toHaveLength(2);
     expect(world.marksOf("n1")).toEqual([]);
-  });
-});
-
-describe("a request that waits while the lead is lost", () => {
-  const pod = { namespace: "default", name: "web-0", uid: "uid-1" };
-  const silent = { debug() {}, info() {}, warn() {}, error() {} };
-  const telemetry = {
-    log: silent,
-    events: { emit() {} },
-    metrics: { count() {}, set() {}, observe() {} },
-  };
-
-  const reason = "ForcedAtDeadline";
-  const owner = { kind: "StatefulSet", name: "web", uid: "uid-0" };
-
-  it.each<[string, (executor: Executor, atTurn: () => number) => Promise<EvictionAnswer>]>([
-    ["evict", (by, graceSeconds) => by.evict(pod, { graceSeconds })],
-    ["remove", (by, graceSeconds) => by.remove(pod, { graceSeconds, reason })],
-    ["restart", (by, onTurn) => by.restartOwner(pod, owner, { onTurn })],
-  ])("is not sent: %s", async (_, ask) => {
-    const turn = Promise.withResolvers<void>();
-    const sent: unknown[] = [];
-    const send = async (atTurn: () => unknown): Promise<EvictionAnswer> => {
-      await turn.promise;
-      sent.push(atTurn());
-      return { kind: "Accepted" };
-    };
-    const leave = (_: unknown, { graceSeconds }: LeaveOptions) => send(graceSeconds);
-    const restartOwner = (_: unknown, __: unknown, { onTurn }: RestartOptions) => send(onTurn);
-    const markDisrupted = () => Promise.resolve(undefined);
-    const pods = { evict: leave, remove: leave, restartOwner, markDisrupted };
-    const ports = { pods } as unknown as ClusterPorts;
-    let leading = true;
-    const executor = new Executor({
-      ports,
-      telemetry: telemetry as Telemetry,
-      mayAct: () => leading,
-    });
-    const asked = ask(executor, () => 20);
-    leading = false;
-    turn.resolve();
-    await expect(asked).rejects.toMatchObject({ code: "LEASE_LOST" });
-    expect(sent).toEqual([]);
   });
 });

@@ -358,7 +358,8 @@ export class ModelWorld {
         onError: (error) => log("trouble", { error: error.message }),
       }),
       gates: options.gates ?? openGates,
-      ports: {
+      api,
+      portsFor: (api) => ({
         marks: new KubeNodeMarks({ api, clock, writesCordonTaint: true }),
         pods: this.#nodePods({ api, clock, rng }),
         store: new KubeDepartureStore(api),
@@ -368,8 +369,8 @@ export class ModelWorld {
         releaserFor: options.releaserFor ?? (() => this.releaser),
         hooks: options.hooks,
         actionPorts: options.actionPorts,
-      },
-      policyStatus: new KubePolicyStatus(api, clock),
+        policyStatus: new KubePolicyStatus(api, clock),
+      }),
       telemetry: {
         log: { debug: log, info: log, warn: log, error: log } satisfies Log,
         metrics: this.#metrics,

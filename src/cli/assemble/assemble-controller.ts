@@ -83,7 +83,7 @@ export interface AssembledController {
 
 /** Assembles the controller over a Kubernetes API without running it. */
 export function assembleController(options: AssemblyOptions): AssembledController {
-  const { api, clock, rng, log, metrics, namespace, identity, fixedPolicies } = options;
+  const { api, clock, rng, log, metrics, identity, fixedPolicies } = options;
   const countError = (code: string): void => metrics.count("lastcall_errors_total", { code });
   const onWatchError = (error: LastcallError): void => {
     countError(error.code);
@@ -101,37 +101,20 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
   const onError = (error: LastcallError): void => {
     if (!error.retryable) onWatchError(error);
   };
-  const tools = { api, clock, rng, onError };
   const events = new KubeEventSink({
     api,
     clock,
     instance: identity,
     onLost: () => countError("EVENT_LOST"),
   });
-  const nodeClaims = new NodeClaimReleaser({ api, clock, rng });
   const controller = new Controller({
     fleet,
     gates: gateSource(options),
     launchTimes: options.launchTimes,
     feeds: options.feedsFor?.(fleet) ?? [],
-    ports: {
-      marks: new KubeNodeMarks({ api, clock, writesCordonTaint: true }),
-      pods: new KubeNodePods(tools),
-      store: new KubeDepartureStore(api),
-      placeholders: new KubePlaceholders({
-        ...tools,
-        namespace,
-        image: options.placeholderImage ?? placeholderImage,
-      }),
-      capacity: new KubeClusterCapacity(api),
-      attachments: new KubeVolumeAttachments(tools),
-      releaserFor: (machine) =>
-        machine.mode === "NodeClaim" ? nodeClaims : options.releaserFor(machine),
-      hooks: options.hooks,
-      actionPorts: actionPortsOf(options, fleet),
-    },
+    api,
+    portsFor: portsOf(options, { onError, actionPorts: actionPortsOf(options, fleet) }),
     joinWithinMs: options.joinWithinMs,
-    policyStatus: new KubePolicyStatus(api, clock),
     audit: options.audit,
     telemetry: { log, metrics, events },
     leadership: options.leadership,
@@ -143,6 +126,38 @@ export function assembleController(options: AssemblyOptions): AssembledControlle
     dryRun: options.dryRun,
   });
   return { controller, fleet };
+}
+
+/** The clients of the clouds are shared by all terms, those of the API server belong to one. */
+function portsOf(
+  options: AssemblyOptions,
+  shared: {
+    readonly onError: (error: LastcallError) => void;
+    readonly actionPorts: ActionPorts | undefined;
+  },
+): ControllerOptions["portsFor"] {
+  const { clock, rng, namespace, hooks } = options;
+  const { onError, actionPorts } = shared;
+  return (api) => {
+    const tools = { api, clock, rng, onError };
+    const nodeClaims = new NodeClaimReleaser({ api, clock, rng });
+    return {
+      marks: new KubeNodeMarks({ api, clock, writesCordonTaint: true }),
+      pods: new KubeNodePods(tools),
+      store: new KubeDepartureStore(api),
+      placeholders: new KubePlaceholders({
+        ...tools,
+        namespace,
+        image: options.placeholderImage ?? placeholderImage,
+      }),
+      capacity: new KubeClusterCapacity(api),
+      attachments: new KubeVolumeAttachments(tools),
+      policyStatus: new KubePolicyStatus(api, clock),
+      releaserFor: (machine) =>
+        machine.mode === "NodeClaim" ? nodeClaims : options.releaserFor(machine),
+      ...{ hooks, actionPorts },
+    };
+  };
 }
 
 function actionPortsOf(options: AssemblyOptions, fleet: Fleet): ActionPorts | undefined {

@@ -6,15 +6,12 @@ import type {
   PreparedTask,
 } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
-import type { HookEnd, LifecycleHooks } from "../../contracts/cloud.ts";
-import type { Telemetry } from "../../contracts/telemetry.ts";
 import { templateFacts } from "../../core/action/action-plan.ts";
 import { renderAction } from "../../core/action/template.ts";
 import { backoffMs, type Rng } from "../../core/chance/chance.ts";
 import { instanceIdOf } from "../../core/cluster/node.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import type { Fields } from "../../core/json/json-field.ts";
-import type { LifecycleHook } from "../../core/notice/instance-notice.ts";
 import type { Action, ActionSpec } from "../../core/policy/action.ts";
 import {
   between,
@@ -283,66 +280,4 @@ async function untilLate(
   for (let now = clock.now(); now < endsAt(); now = clock.now()) {
     await clock.sleep(millis(Math.min(lookMs, between(now, endsAt()))), signal);
   }
-}
-
-/** Wraps a runner so that each call first checks that it is allowed. */
-export function fencedRunner(runner: ActionRunner, assertMayAct: () => void): ActionRunner {
-  const fenced =
-    <Task, Result>(act: (task: Task, signal: AbortSignal) => Promise<Result>) =>
-    async (task: Task, signal: AbortSignal): Promise<Result> => {
-      assertMayAct();
-      return act(task, signal);
-    };
-  return {
-    check: (how, signal) => runner.check(how, signal),
-    prepare: fenced((task: ActionTask, signal) => runner.prepare(task, signal)),
-    apply: fenced((task: PreparedTask, signal) => runner.apply(task, signal)),
-    undo: fenced((task: PreparedTask, signal) => runner.undo(task, signal)),
-  };
-}
-
-/** The metric label of each result. */
-const hookResults: Readonly<Record<HookEnd, string>> = {
-  ...{ Completed: "Done", Over: "Over", NotFound: "NotFound" },
-};
-
-const hookEvents = {
-  CompleteHook: "hook-completed",
-  AbandonHook: "hook-abandoned",
-  ExtendHook: "hook-extended",
-} as const;
-
-/** Wraps lifecycle hooks: checks before each call that it is allowed, and counts it. */
-export function fencedHooks(
-  hooks: LifecycleHooks,
-  tools: { readonly telemetry: Telemetry; readonly assertMayAct: () => void },
-): LifecycleHooks {
-  const { metrics, log } = tools.telemetry;
-  const act = async (
-    action: keyof typeof hookEvents,
-    { hook, signal }: { readonly hook: LifecycleHook; readonly signal: AbortSignal },
-    send: () => Promise<HookEnd>,
-  ): Promise<HookEnd> => {
-    tools.assertMayAct();
-    try {
-      const end = await send();
-      metrics.count("lastcall_actions_total", { action, result: hookResults[end] });
-      const { transition, machine, group, name } = hook;
-      const level = end === "NotFound" ? "warn" : "info";
-      log[level](hookEvents[action], { transition, machine, group, hook: name, end });
-      return end;
-    } catch (error) {
-      signal.throwIfAborted();
-      metrics.count("lastcall_actions_total", { action, result: "Failed" });
-      throw error;
-    }
-  };
-  return {
-    complete: (hook, result, signal) => {
-      const action = result === "Continue" ? "CompleteHook" : "AbandonHook";
-      return act(action, { hook, signal }, () => hooks.complete(hook, result, signal));
-    },
-    extend: (hook, signal) => act("ExtendHook", { hook, signal }, () => hooks.extend(hook, signal)),
-    limits: (hook, signal) => hooks.limits(hook, signal),
-  };
 }

@@ -1,6 +1,7 @@
 import { type Clock, nextChange } from "../../contracts/clock.ts";
 import type { HookDelivery, HookLimits, LifecycleHooks } from "../../contracts/cloud.ts";
 import type { Fleet, FleetChange } from "../../contracts/cluster.ts";
+import type { Telemetry } from "../../contracts/telemetry.ts";
 import {
   type HookScene,
   type HookStanding,
@@ -10,11 +11,13 @@ import {
 } from "../../core/notice/instance-notice.ts";
 import { type Millis, millis, minutes, plus, seconds } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
-import type { Executor } from "../executor.ts";
+import { countedHooks } from "./counted-hooks.ts";
 
 export interface LifecycleHookCompleterOptions {
   readonly fleet: Fleet;
-  readonly executor: Executor;
+  /** Unset: hooks are not completed. */
+  readonly hooks: LifecycleHooks | undefined;
+  readonly telemetry: Telemetry;
   readonly clock: Clock;
   /** How long a new instance may take to become a Ready node; unset: without limit. */
   readonly joinWithinMs?: Millis | undefined;
@@ -38,14 +41,16 @@ interface Wait {
  */
 export class LifecycleHookCompleter {
   readonly #options: LifecycleHookCompleterOptions;
+  readonly #hooks: LifecycleHooks | undefined;
 
   constructor(options: LifecycleHookCompleterOptions) {
     this.#options = options;
+    this.#hooks = options.hooks && countedHooks(options.hooks, options.telemetry);
   }
 
   /** See `FeedListener.onHook`. Rejects when the signal aborts. */
   async handle(hook: LifecycleHook, signal: AbortSignal): Promise<HookDelivery> {
-    const { hooks } = this.#options.executor;
+    const hooks = this.#hooks;
     if (hooks === undefined) return "LeftAlone";
     const wait = { hook, hooks };
     const standing = await this.#settled(wait, signal);
@@ -101,7 +106,7 @@ export class LifecycleHookCompleter {
   }
 
   #tellTrouble(error: unknown): void {
-    const { metrics, log } = this.#options.executor.telemetry;
+    const { metrics, log } = this.#options.telemetry;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
     metrics.count("lastcall_errors_total", { code });
     log.warn("hook-not-extended", { code, error: messageOf(error) });

@@ -5,7 +5,7 @@ import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
 import { explainDrain } from "../../core/drain-plan/drain-plan-report.ts";
 import { fieldsOf, listOf, numberOf, textOf, wordsOf } from "../../core/json/json-field.ts";
 import { formatInstant, type Instant, type Millis } from "../../core/time/time.ts";
-import { isLastcallError } from "../../errors.ts";
+import { type ErrorCode, isLastcallError } from "../../errors.ts";
 import { answerMessage, apiError, isGone, isPassing, retryAfterMs } from "../object/api-call.ts";
 
 export interface EvictOptions extends Partial<LeaveOptions> {
@@ -16,7 +16,8 @@ export interface EvictOptions extends Partial<LeaveOptions> {
 
 /**
  * Asks the API server to evict one pod, identified by its uid: a pod that took its name is not
- * touched. `Accepted` means that its termination has started. Throws only when the signal aborts.
+ * touched. `Accepted` means that its termination has started. Throws only if the signal aborts, or
+ * if another replica may lead.
  * Source of the responses: kubernetes pkg/registry/core/pod/storage/eviction.go.
  */
 export async function evictPod(
@@ -111,11 +112,14 @@ function deleteOptions(pod: PodIdentity, { graceSeconds: graceNow, dryRun }: Evi
   };
 }
 
+/** The errors of a request that was given up, or that only the leader may send. */
+const notAsked: ReadonlySet<ErrorCode> = new Set(["INTERRUPTED", "LEASE_LOST"]);
+
 async function ask(api: KubeSender, request: KubeRequest): Promise<EvictionAnswer> {
   try {
     return readAnswer(await api.send(request));
   } catch (error) {
-    if (!isLastcallError(error) || error.code === "INTERRUPTED") throw error;
+    if (!isLastcallError(error) || notAsked.has(error.code)) throw error;
     return { kind: "NoAnswer", message: error.message };
   }
 }
