@@ -15,7 +15,7 @@ import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import { ActiveDepartures } from "./departure/active-departures.ts";
 import { PendingCordons } from "./departure/status-writer.ts";
 import { RunningDrains } from "./departure/step.ts";
-import { Executor } from "./executor.ts";
+import { DepartureWriter } from "./departure-writer.ts";
 import { fencedPorts, type TermPorts } from "./fence.ts";
 import { FailedPodSweep, PlaceholderSweep } from "./leftovers.ts";
 import { followInterruptions } from "./notice/interruptions.ts";
@@ -100,53 +100,52 @@ export class Controller {
     const { self, dryRun, leadership, launchTimes, joinWithinMs, feeds = [] } = this.#options;
     const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();
     const ports = fencedPorts(this.#options, mayAct);
-    const { hooks, policyStatus } = ports;
-    const executor = new Executor({ ports, telemetry });
+    const writer = new DepartureWriter(ports.store, telemetry);
     const readNode = (name: string) => ports.marks.read(name);
     const checks = new ReleaseChecks({
-      ...{ executor, clock, view: () => fleet.view() },
+      ...{ releaserFor: ports.releaserFor, telemetry, clock, view: () => fleet.view() },
       drainObstacle: (node, policy) => this.#drainObstacle(node, policy, ports),
     });
     const activeDepartures = new ActiveDepartures(fleet, {
       ...ports,
-      executor,
-      gates,
-      clock,
-      rng,
-      self,
-      readNode,
+      ...telemetry,
+      ...{ writer, gates, clock, rng, self, readNode },
       askAboutRelease: (question, until) => checks.askNow(question, until),
       cordons: new PendingCordons(clock),
       runningDrains: new RunningDrains(),
       terminations: new TerminationMemory(),
       view: () => fleet.view(),
     });
-    const noticeReconciler = new NoticeReconciler({ fleet, executor, clock });
+    const noticeReconciler = new NoticeReconciler({ fleet, writer, telemetry, clock });
     const stopFollowing = dryRun
       ? () => {}
-      : followInterruptions({ fleet, activeDepartures, executor, noticeReconciler, clock }, signal);
+      : followInterruptions(
+          { fleet, activeDepartures, writer, telemetry, noticeReconciler, clock },
+          signal,
+        );
     const over = new AbortController();
     const leading = AbortSignal.any([signal, over.signal]);
     const hookCompleter = new LifecycleHookCompleter({
-      ...{ fleet, hooks, telemetry, clock, joinWithinMs },
+      ...{ fleet, hooks: ports.hooks, telemetry, clock, joinWithinMs },
     });
     const listening = dryRun
       ? []
       : listenToFeeds(feeds, { noticeReconciler, hookCompleter, telemetry, clock }, leading);
     const auditing = this.#watchWorkloads(ports, leading);
     const checking = this.#checkActions(ports, leading);
-    const sweeping = this.#sweepFailedPods(ports, executor, leading);
+    const sweeping = this.#sweepFailedPods(ports, leading);
     const planReconciler = new PlanReconciler({
       fleet,
       gates,
       launchTimes,
       activeDepartures,
-      executor,
+      ...ports,
+      writer,
+      telemetry,
       checks,
-      sweep: new PlaceholderSweep({ placeholders: ports.placeholders, executor, clock }),
+      sweep: new PlaceholderSweep({ ...ports, log: telemetry.log, clock }),
       clock,
       readNode,
-      policyStatus,
       dryRun,
       departingSoonMs: this.#options.departingSoonMs,
       health: this.health,
@@ -210,14 +209,10 @@ export class Controller {
     });
   }
 
-  async #sweepFailedPods(
-    { pods }: ClusterPorts,
-    executor: Executor,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { fleet, clock, dryRun, keepsFailedPods } = this.#options;
+  async #sweepFailedPods({ pods }: ClusterPorts, signal: AbortSignal): Promise<void> {
+    const { fleet, telemetry, clock, dryRun, keepsFailedPods } = this.#options;
     if (dryRun || keepsFailedPods) return;
-    const sweep = new FailedPodSweep({ fleet, pods, executor, clock });
+    const sweep = new FailedPodSweep({ fleet, pods, log: telemetry.log, clock });
     await sweep.run(signal).catch(() => undefined);
   }
 

@@ -1,6 +1,6 @@
-import type { ClusterPorts, StoreResult } from "../contracts/cluster.ts";
-import type { ClusterEvent, Telemetry } from "../contracts/telemetry.ts";
-import type { DepartureMove, NewDeparture } from "../core/departure/decision.ts";
+import type { DepartureStore, StoreResult } from "../contracts/cluster.ts";
+import type { Telemetry } from "../contracts/telemetry.ts";
+import type { NewDeparture } from "../core/departure/decision.ts";
 import {
   type Departure,
   type DepartureStatus,
@@ -13,11 +13,6 @@ import type { Instant } from "../core/time/time.ts";
 import { assert, LastcallError } from "../errors.ts";
 import { departing } from "./departure/departure-telemetry.ts";
 
-export interface ExecutorOptions {
-  readonly ports: ClusterPorts;
-  readonly telemetry: Telemetry;
-}
-
 /**
  * How often a write is tried that others always precede. A conflict that stays is something else,
  * such as a proxy's answer, and is retried later, with pauses.
@@ -29,30 +24,33 @@ function conflictThatStays({ name }: Departure): LastcallError {
   return new LastcallError("CONFLICT", problem, { retryable: true });
 }
 
-/** Writes Departures. Each write is fenced by resourceVersion. */
+/**
+ * Writes Departures. Each write is fenced by resourceVersion: after a conflict the Departure is
+ * read, and what is still to be written is written again.
+ */
 export class DepartureWriter {
-  protected readonly ports: ClusterPorts;
-  readonly telemetry: Telemetry;
+  readonly #store: DepartureStore;
+  readonly #telemetry: Telemetry;
 
-  constructor(options: ExecutorOptions) {
-    this.ports = options.ports;
-    this.telemetry = options.telemetry;
+  constructor(store: DepartureStore, telemetry: Telemetry) {
+    this.#store = store;
+    this.#telemetry = telemetry;
   }
 
   /** Creates a Departure. Does nothing if it exists. */
   async schedule(departure: NewDeparture): Promise<void> {
-    const result = await this.ports.store.create(departure);
+    const result = await this.#store.create(departure);
     if (result.kind !== "Done") return;
     const { name, namesTaken = [] } = departure;
     if (namesTaken.length > 0) {
       const taken = namesTaken.join(" ");
-      this.telemetry.log.warn("departure-name-taken", {
+      this.#telemetry.log.warn("departure-name-taken", {
         node: departure.node.name,
         taken,
         instead: name,
       });
     }
-    this.telemetry.log.info("departure-scheduled", {
+    this.#telemetry.log.info("departure-scheduled", {
       node: departure.node.name,
       message: departure.message,
     });
@@ -60,12 +58,8 @@ export class DepartureWriter {
     const isLate = departure.reason === "DeadlineBeatsWindow";
     const reason = isLate ? "DeadlineBeatsWindow" : "DepartureScheduled";
     for (const about of departing(result.departure)) {
-      this.emit({ type: isLate ? "Warning" : "Normal", reason, message, about });
+      this.#telemetry.events.emit({ type: isLate ? "Warning" : "Normal", reason, message, about });
     }
-  }
-
-  async move(departure: Departure, to: DepartureMove): Promise<void> {
-    await this.ports.store.move(departure, to);
   }
 
   /** Applies a notice to a departure: its cause, and an earlier deadline. */
@@ -74,7 +68,7 @@ export class DepartureWriter {
       // The notice would be lost with the withdrawal: its reporter retries.
       if (current !== departure && isUndoing(current)) return undefined;
       const news = current === departure ? update : noticeUpdate(current, update);
-      return news && this.ports.store.notice(current, news);
+      return news && this.#store.notice(current, news);
     });
   }
 
@@ -84,16 +78,14 @@ export class DepartureWriter {
     await this.#writeSpec(departure, (current) => {
       const isSame = current.source === source && current.deadlineAt === deadlineAt;
       const isStanding = current === departure || (isSame && !isUndoing(current));
-      return isStanding ? this.ports.store.withdraw(current, at) : undefined;
+      return isStanding ? this.#store.withdraw(current, at) : undefined;
     });
   }
 
   /** Clears the planned instant of a departure that is under way by a notice. */
   async dropInstant(departure: Departure): Promise<void> {
     await this.#writeSpec(departure, (current) =>
-      current === departure || isOvertaken(current)
-        ? this.ports.store.dropInstant(current)
-        : undefined,
+      current === departure || isOvertaken(current) ? this.#store.dropInstant(current) : undefined,
     );
   }
 
@@ -111,7 +103,7 @@ export class DepartureWriter {
       if (result?.kind === "Gone") return "Ended";
       if (result?.kind !== "Conflict") return "Done";
       if (tries === mostTries) throw conflictThatStays(departure);
-      const fresh = await this.ports.store.read(current.name);
+      const fresh = await this.#store.read(current.name);
       if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return "Ended";
       if (!isLive(fresh.departure)) return "Ended";
       current = fresh.departure;
@@ -124,7 +116,7 @@ export class DepartureWriter {
    * withdrawn, because the notice would be withdrawn with it.
    */
   async handOver(notice: Departure, owner: string): Promise<"Done" | "Orphan"> {
-    const found = await this.ports.store.read(owner);
+    const found = await this.#store.read(owner);
     if (found.kind !== "Done" || !isLive(found.departure)) return "Orphan";
     if (found.departure.node.uid !== notice.node.uid) return "Orphan";
     const told = updateFrom(notice);
@@ -134,14 +126,14 @@ export class DepartureWriter {
         throw new LastcallError("CONFLICT", `Cannot hand over the notice: ${problem}`);
       }
       const update = told && noticeUpdate(current, told);
-      return update && this.ports.store.notice(current, update);
+      return update && this.#store.notice(current, update);
     });
     return end === "Ended" ? "Orphan" : "Done";
   }
 
   /** Whether a departure still exists and has not ended, by a read of the API server. */
   async isLive(departure: Departure): Promise<boolean> {
-    const found = await this.ports.store.read(departure.name);
+    const found = await this.#store.read(departure.name);
     if (found.kind !== "Done" || found.departure.uid !== departure.uid) return false;
     return isLive(found.departure) && found.departure.deletionAt === undefined;
   }
@@ -155,7 +147,7 @@ export class DepartureWriter {
     const end = await this.#writeSpec(departure, async (current) => {
       guarded = current.deletionAt === undefined ? current : undefined;
       if (guarded === undefined || hasFinalizer(current)) return { kind: "Done", departure };
-      const result = await this.ports.store.finalize(current, "Add", hurry);
+      const result = await this.#store.finalize(current, "Add", hurry);
       if (result.kind === "Done") guarded = result.departure;
       return result;
     });
@@ -165,13 +157,13 @@ export class DepartureWriter {
   /** A departure that has ended has nothing left to undo: a deleted one then vanishes. */
   async removeFinalizer(departure: Departure): Promise<void> {
     assert(departure.status.phase === "Ended", "only an ended departure has nothing to undo");
-    await this.ports.store.finalize(departure, "Remove");
+    await this.#store.finalize(departure, "Remove");
   }
 
   /** Deletes a Departure that ended long ago. */
   async forget(departure: Departure): Promise<void> {
     assert(departure.status.phase === "Ended", "only an ended departure is forgotten");
-    await this.ports.store.remove(departure);
+    await this.#store.remove(departure);
   }
 
   /**
@@ -189,17 +181,13 @@ export class DepartureWriter {
       const fresh = current;
       if (change(fresh) === undefined) return fresh;
       const status = () => change(fresh) ?? fresh.status;
-      const result = await this.ports.store.record(fresh, { status, hurry });
+      const result = await this.#store.record(fresh, { status, hurry });
       if (result.kind === "Done") return result.departure;
       if (result.kind === "Gone") return undefined;
       if (tries === mostTries) throw conflictThatStays(departure);
-      const read = await this.ports.store.read(current.name);
+      const read = await this.#store.read(current.name);
       if (read.kind !== "Done" || read.departure.uid !== departure.uid) return undefined;
       current = read.departure;
     }
-  }
-
-  emit(event: ClusterEvent): void {
-    this.telemetry.events.emit(event);
   }
 }

@@ -1,20 +1,20 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { Fleet, NodePods, Placeholders } from "../contracts/cluster.ts";
+import type { ClusterPorts, Fleet, NodePods, Placeholders } from "../contracts/cluster.ts";
+import type { Log, Telemetry } from "../contracts/telemetry.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { type FailedPod, isOfEarlierMachine } from "../core/cluster/pod.ts";
-import type { Departure } from "../core/departure/departure.ts";
+import { type Departure, isLive } from "../core/departure/departure.ts";
 import { orphanPlaceholders } from "../core/drain/placeholder-plan.ts";
 import { selectPolicy } from "../core/policy/policy.ts";
 import { type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
-import type { Executor } from "./executor.ts";
 
 /** Runs remove their own placeholders; this sweep removes those that a crash has left behind. */
 const sweepEveryMs: Millis = minutes(10);
 
 export interface SweepOptions {
   readonly placeholders: Placeholders;
-  readonly executor: Executor;
+  readonly log: Log;
   readonly clock: Clock;
 }
 
@@ -29,13 +29,13 @@ export class PlaceholderSweep {
 
   /** `departures` is called after the list, so that it is the newer of the two. */
   async run(departures: () => readonly Departure[]): Promise<void> {
-    const { placeholders, executor, clock } = this.#options;
+    const { placeholders, log, clock } = this.#options;
     if (clock.monotonic() - this.#sweptMs < sweepEveryMs) return;
     this.#sweptMs = clock.monotonic();
     const found = await placeholders.list();
     for (const name of orphanPlaceholders(found, departures())) {
-      await executor.removePlaceholder(name);
-      executor.telemetry.log.warn("orphaned-placeholder-removed", { name });
+      await placeholders.remove(name);
+      log.warn("orphaned-placeholder-removed", { name });
     }
   }
 }
@@ -48,8 +48,8 @@ const mostLists = 20;
 
 export interface FailedPodSweepOptions {
   readonly fleet: Pick<Fleet, "view" | "node">;
-  readonly pods: Pick<NodePods, "failed">;
-  readonly executor: Executor;
+  readonly pods: Pick<NodePods, "failed" | "remove">;
+  readonly log: Log;
   readonly clock: Clock;
 }
 
@@ -69,7 +69,7 @@ export class FailedPodSweep {
 
   /** Runs in the background until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const { executor, clock } = this.#options;
+    const { log, clock } = this.#options;
     for (;;) {
       await clock.sleep(lookEveryMs, signal);
       try {
@@ -77,7 +77,7 @@ export class FailedPodSweep {
       } catch (error) {
         // The next round retries.
         signal.throwIfAborted();
-        executor.telemetry.log.warn("failed-pods-not-removed", { error: messageOf(error) });
+        log.warn("failed-pods-not-removed", { error: messageOf(error) });
       }
     }
   }
@@ -120,16 +120,36 @@ export class FailedPodSweep {
 
   /** Throws retryable errors, so that the next round retries; logs a refusal once. */
   async #remove(pod: FailedPod): Promise<void> {
-    const { executor } = this.#options;
-    const answer = await executor.removeFailed(pod);
+    const { pods, log } = this.#options;
+    const answer = await pods.remove(pod, { graceSeconds: () => undefined });
     const { namespace, name, nodeName: node } = pod;
     if (answer.kind === "Accepted") {
-      executor.telemetry.log.info("failed-pod-removed", { namespace, pod: name, node });
+      log.info("failed-pod-removed", { namespace, pod: name, node });
     } else if (answer.kind !== "Gone" && answer.kind !== "Replaced") {
       const said = "message" in answer ? answer.message : answer.kind;
       const problem = `Cannot remove the failed pod ${namespace}/${name}: ${said}`;
       if (answer.kind !== "Refused") throw new LastcallError("API_UNREACHABLE", problem);
-      executor.telemetry.log.warn("failed-pod-not-removed", { error: problem });
+      log.warn("failed-pod-not-removed", { error: problem });
     }
   }
+}
+
+/**
+ * Uncordons a node whose departure no longer exists. Reads the departure first, because the watch
+ * may not show one that was just created.
+ */
+export async function clearOrphan(
+  node: NodeFacts,
+  departure: string,
+  {
+    store,
+    marks,
+    telemetry,
+  }: Pick<ClusterPorts, "store" | "marks"> & { readonly telemetry: Telemetry },
+): Promise<void> {
+  const found = await store.read(departure);
+  const live = found.kind === "Done" && isLive(found.departure);
+  if (live && found.departure.node.uid === node.uid) return;
+  await marks.uncordon({ name: node.name, uid: node.uid, departure });
+  telemetry.log.warn("orphaned-cordon-cleared", { node: node.name, departure });
 }

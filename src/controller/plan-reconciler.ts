@@ -1,6 +1,7 @@
 import { type Clock, Wakeup } from "../contracts/clock.ts";
 import type { LaunchTimes } from "../contracts/cloud.ts";
-import type { Fleet, GateSource, PolicyStatusSink } from "../contracts/cluster.ts";
+import type { ClusterPorts, Fleet, GateSource } from "../contracts/cluster.ts";
+import type { Telemetry } from "../contracts/telemetry.ts";
 import { Sampler } from "../core/chance/chance.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { decide } from "../core/decide.ts";
@@ -18,23 +19,25 @@ import { isLastcallError, messageOf } from "../errors.ts";
 import { DeletedDepartures } from "./deleted-departures.ts";
 import type { ActiveDepartures } from "./departure/active-departures.ts";
 import { DepartureTelemetry } from "./departure/departure-telemetry.ts";
-import type { Executor } from "./executor.ts";
+import type { DepartureWriter } from "./departure-writer.ts";
 import { FleetHealthReporter } from "./fleet-health-reporter.ts";
 import { LaunchTimeCache } from "./launch-time-cache.ts";
-import type { PlaceholderSweep } from "./leftovers.ts";
+import { clearOrphan, type PlaceholderSweep } from "./leftovers.ts";
 import { DryRunNotices } from "./notice/dry-run-notices.ts";
 import { againAfter, gatherAfter } from "./pass-pace.ts";
 import { type Health, PlanReporter, SoonTaints } from "./plan-reporter.ts";
 import type { ReleaseChecks } from "./release-checks.ts";
 import { UnbegunEnds } from "./unbegun-end.ts";
 
-export interface PlanReconcilerOptions {
+export interface PlanReconcilerOptions
+  extends Pick<ClusterPorts, "marks" | "store" | "releaserFor" | "policyStatus"> {
   readonly fleet: Fleet;
   readonly gates: GateSource;
   /** Looks up launch times in the cloud; unset if that is not possible. */
   readonly launchTimes?: LaunchTimes | undefined;
   readonly activeDepartures: ActiveDepartures;
-  readonly executor: Executor;
+  readonly writer: DepartureWriter;
+  readonly telemetry: Telemetry;
   readonly checks: ReleaseChecks;
   readonly sweep: PlaceholderSweep;
   readonly clock: Clock;
@@ -43,7 +46,6 @@ export interface PlanReconcilerOptions {
   readonly dryRun: boolean;
   /** How long before its departure a node gets the `PreferNoSchedule` taint; unset: never. */
   readonly departingSoonMs?: Millis | undefined;
-  readonly policyStatus: PolicyStatusSink;
   readonly health: Health;
 }
 
@@ -56,8 +58,8 @@ const quietMs: Millis = millis(10 * 60_000);
 
 /**
  * Reconciles planned departures: observe, decide, act. A pass runs when something has changed or an
- * instant of the plan is reached; no state is kept in between. The executor and the node marks
- * check each act again.
+ * instant of the plan is reached; no state is kept in between. Each write checks again
+ * what it is about.
  */
 export class PlanReconciler {
   readonly #options: PlanReconcilerOptions;
@@ -84,20 +86,20 @@ export class PlanReconciler {
     this.#wakeup = new Wakeup(options.clock);
     this.#deleted = new DeletedDepartures(options.clock);
     this.#unbegunEnds = new UnbegunEnds(options);
-    const { launchTimes, clock, executor } = options;
-    const { telemetry } = executor;
+    const { launchTimes, clock, telemetry, marks } = options;
+    const { events, log } = telemetry;
     this.#reporter = new PlanReporter(telemetry, clock);
     this.#healthReporter = new FleetHealthReporter(telemetry);
-    this.#dryRunNotices = options.dryRun ? new DryRunNotices({ executor, clock }) : undefined;
+    this.#dryRunNotices = options.dryRun ? new DryRunNotices({ events, clock }) : undefined;
     const onNews = () => this.#wakeup.wake();
     const leadMs = options.departingSoonMs;
-    this.#soonTaints = new SoonTaints({ executor, clock, leadMs, wake: onNews });
+    this.#soonTaints = new SoonTaints({ marks, log, clock, leadMs, wake: onNews });
     this.#launchTimes =
       launchTimes && new LaunchTimeCache({ launchTimes, clock, telemetry, onNews });
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { fleet, activeDepartures, checks, clock, executor } = this.#options;
+    const { fleet, activeDepartures, checks, clock, telemetry } = this.#options;
     const stops = [
       fleet.onChange(() => this.#wakeup.wake()),
       activeDepartures.onRecheck(() => this.#wakeup.wake()),
@@ -118,7 +120,7 @@ export class PlanReconciler {
       }
     } finally {
       for (const stop of stops) stop();
-      executor.telemetry.metrics.set("lastcall_plan_failing", []);
+      telemetry.metrics.set("lastcall_plan_failing", []);
     }
   }
 
@@ -128,8 +130,8 @@ export class PlanReconciler {
    */
   #passFailed(error: unknown, signal: AbortSignal): Instant {
     signal.throwIfAborted();
-    const { clock, executor, health } = this.#options;
-    const { log, metrics } = executor.telemetry;
+    const { clock, telemetry, health } = this.#options;
+    const { log, metrics } = telemetry;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
     metrics.count("lastcall_errors_total", { code });
     const said = this.#faults.admit(code, clock.monotonic());
@@ -194,7 +196,7 @@ export class PlanReconciler {
   }
 
   #statusNotWritten(error: unknown): void {
-    const { log } = this.#options.executor.telemetry;
+    const { log } = this.#options.telemetry;
     log.warn("policy-status-not-written", { error: messageOf(error) });
   }
 
@@ -248,7 +250,7 @@ export class PlanReconciler {
     const key = `${about} ${keyOf(decision)}`;
     logged.add(key);
     if (this.#logged.has(key)) return false;
-    this.#options.executor.telemetry.log.info(
+    this.#options.telemetry.log.info(
       decision.kind === "Leave" ? "left-alone" : `would-${decision.kind.toLowerCase()}`,
       {
         about,
@@ -272,12 +274,13 @@ export class PlanReconciler {
   }
 
   async #carryOut(decision: Decision, snapshot: Snapshot, signal: AbortSignal): Promise<void> {
-    const { executor, activeDepartures } = this.#options;
+    const { writer, store, activeDepartures } = this.#options;
     switch (decision.kind) {
       case "Schedule":
-        return executor.schedule(decision.order);
+        return writer.schedule(decision.order);
       case "Move":
-        return executor.move(decision.departure, decision);
+        await store.move(decision.departure, decision);
+        return;
       case "Note":
         return this.#note(decision, snapshot, signal);
       case "Begin":
@@ -295,14 +298,14 @@ export class PlanReconciler {
         });
       case "ClearOrphan":
         if (activeDepartures.isUndoingOn(decision.node.name)) return;
-        return executor.clearOrphan(decision.node, decision.departure);
+        return clearOrphan(decision.node, decision.departure, this.#options);
       case "Finalize":
         // Its run may still write what its actions did.
         if (activeDepartures.has(decision.departure)) return;
         this.#deleted.remember(decision.departure);
-        return executor.removeFinalizer(decision.departure);
+        return writer.removeFinalizer(decision.departure);
       case "Forget":
-        return executor.forget(decision.departure);
+        return writer.forget(decision.departure);
       case "Leave":
         return;
     }
@@ -313,21 +316,21 @@ export class PlanReconciler {
     snapshot: Snapshot,
     signal: AbortSignal,
   ): Promise<void> {
-    const { executor, clock } = this.#options;
+    const { writer, telemetry, clock } = this.#options;
     const { departure } = asked;
     const policy = this.#policyFor(departure, snapshot);
     const decision = await this.#unbegunEnds.confirmed(asked, policy, signal);
     if (decision === undefined) return;
     let written: DepartureStatus | undefined;
     // If somebody has changed it since, such as a notice, the next pass decides again.
-    await executor.record(departure, (fresh) => {
+    await writer.record(departure, (fresh) => {
       const isSame = fresh === departure;
       written = isSame ? statusAfter(fresh, { ...decision, at: clock.now() }) : undefined;
       return written;
     });
     if (written?.outcome === "Preempted") {
-      const telemetry = new DepartureTelemetry(executor.telemetry, clock);
-      telemetry.lostUnbegun({ ...departure, status: written });
+      const its = new DepartureTelemetry(telemetry, clock);
+      its.lostUnbegun({ ...departure, status: written });
     }
     this.#sayProblem(decision);
   }
@@ -341,7 +344,7 @@ export class PlanReconciler {
     if (!isReleaseReason(reason) && reason !== "DeadlineFirst") return;
     const { name, uid } = departure.node;
     const about = { kind: "Node", name, uid } as const;
-    this.#options.executor.emit({ type: "Warning", reason, message: explain, about });
+    this.#options.telemetry.events.emit({ type: "Warning", reason, message: explain, about });
   }
 
   #policyFor(departure: Departure, { policies }: Snapshot): Policy {
@@ -362,7 +365,7 @@ export class PlanReconciler {
 
   #failed(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
-    const { log, metrics } = this.#options.executor.telemetry;
+    const { log, metrics } = this.#options.telemetry;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
     metrics.count("lastcall_errors_total", { code });
     log.warn("act-failed", { code, error: messageOf(error) });

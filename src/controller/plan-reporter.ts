@@ -1,5 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { GaugeSample, MetricLabels, Telemetry } from "../contracts/telemetry.ts";
+import type { NodeMarks } from "../contracts/cluster.ts";
+import type { GaugeSample, Log, MetricLabels, Telemetry } from "../contracts/telemetry.ts";
 import type { Snapshot } from "../core/departure/decision.ts";
 import { type Departure, isLive } from "../core/departure/departure.ts";
 import type { FleetPlan, PolicyPlan } from "../core/plan/fleet-plan.ts";
@@ -7,7 +8,6 @@ import { type SoonChange, soonChanges } from "../core/plan/plan-status.ts";
 import { counted, isOrAre } from "../core/reason/counted.ts";
 import { earliest, type Instant, type Millis } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
-import type { Executor } from "./executor.ts";
 
 interface Sample {
   readonly labels: MetricLabels;
@@ -135,7 +135,8 @@ function phaseSamples(departures: readonly Departure[]): Sample[] {
 }
 
 export interface SoonTaintsOptions {
-  readonly executor: Executor;
+  readonly marks: Pick<NodeMarks, "markSoon">;
+  readonly log: Pick<Log, "warn">;
   readonly clock: Clock;
   /** How long before its departure a node gets the taint; undefined: never. */
   readonly leadMs: Millis | undefined;
@@ -167,17 +168,17 @@ export class SoonTaints {
   }
 
   async #write(changes: readonly SoonChange[], signal: AbortSignal): Promise<void> {
-    const { executor, wake } = this.#options;
+    const { marks, log, wake } = this.#options;
     this.#isWriting = true;
     this.#isOutdated = false;
     for (const { node, to } of changes) {
       if (signal.aborted) break;
       try {
-        await executor.markSoon(node, to);
+        await marks.markSoon(node, to);
       } catch (error) {
         // The next pass retries.
         const told = { node: node.name, error: messageOf(error) };
-        if (!signal.aborted) executor.telemetry.log.warn("soft-taint-not-written", told);
+        if (!signal.aborted) log.warn("soft-taint-not-written", told);
       }
     }
     this.#isWriting = false;

@@ -1,6 +1,7 @@
 import type { Clock } from "../contracts/clock.ts";
-import type { InstanceReleaser } from "../contracts/cloud.ts";
+import type { InstanceReleaser, ReleasedMachine, ReleaserChoice } from "../contracts/cloud.ts";
 import type { FleetView } from "../contracts/cluster.ts";
+import type { Telemetry } from "../contracts/telemetry.ts";
 import { type DetachState, detachState } from "../core/action/action-plan.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { type Departure, isLive } from "../core/departure/departure.ts";
@@ -10,6 +11,7 @@ import { type Policy, type ReleaseMode, selectPolicy } from "../core/policy/poli
 import {
   answersByName,
   impossible,
+  noReleaser,
   ownerProblem,
   problemOfFault,
   problemOfName,
@@ -21,13 +23,13 @@ import {
 } from "../core/policy/release-answer.ts";
 import { type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
-import type { Executor } from "./executor.ts";
 
 /** What would have a drain rolled back; `Unknown` if the pods could not be listed in time. */
 export type DrainObstacle = { readonly detail: string } | "None" | "Unknown";
 
 export interface ReleaseCheckOptions {
-  readonly executor: Pick<Executor, "checkerFor" | "telemetry">;
+  readonly releaserFor: ReleaserChoice;
+  readonly telemetry: Telemetry;
   readonly clock: Clock;
   /** The current state of the watched fleet, whose policies and departures have actions. */
   readonly view: () => FleetView;
@@ -92,10 +94,10 @@ export class ReleaseChecks {
 
   /** The known answers for the machines of the nodes. */
   answers(nodes: readonly NodeFacts[]): ReleaseAnswers {
-    const { executor } = this.#options;
+    const { releaserFor } = this.#options;
     const answers = answersByName(nodes, (node) => {
       const mode = releaseModeOf(node, { release: "Recreate" });
-      return checkerOf({ node, mode }, executor) !== undefined;
+      return checkerOf({ node, mode }, releaserFor) !== undefined;
     });
     for (const [uid, { answer }] of this.#entries) if (!answers.has(uid)) answers.set(uid, answer);
     return answers;
@@ -138,7 +140,7 @@ export class ReleaseChecks {
     const known = (question: ReleasabilityQuestion) =>
       problemOfName(
         question.node,
-        () => checkerOf(question, this.#options.executor) !== undefined,
+        () => checkerOf(question, this.#options.releaserFor) !== undefined,
       ) !== undefined;
     const distinct = new Map<string, ReleasabilityQuestion>();
     for (const question of questions) {
@@ -215,7 +217,7 @@ export class ReleaseChecks {
   /** Notes whether the cloud responds: one positive answer resumes the other checks. */
   #noteCloud(cloud: string, answer: ReleaseAnswer): void {
     const nowMs = this.#options.clock.monotonic();
-    const { log } = this.#options.executor.telemetry;
+    const { log } = this.#options.telemetry;
     if (answer.kind === "Problem") {
       if (answer.reason === "CloudUnreachable") {
         this.#pausedUntilMs.set(cloud, nowMs + problemForMs);
@@ -238,21 +240,21 @@ export class ReleaseChecks {
 
   #failed(error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
-    this.#options.executor.telemetry.log.error("release-check-failed", { error: messageOf(error) });
+    this.#options.telemetry.log.error("release-check-failed", { error: messageOf(error) });
   }
 }
 
 /** Checks one machine with a timeout. A timeout is an answer as well. */
 async function askAboutRelease(
   question: ReleasabilityQuestion & { readonly before: ReleaseAnswer | undefined },
-  { executor, clock, view, drainObstacle = nothingKnown }: ReleaseCheckOptions,
+  { releaserFor, telemetry, clock, view, drainObstacle = nothingKnown }: ReleaseCheckOptions,
   signal: AbortSignal,
 ): Promise<ReleaseAnswer> {
   const { node, mode, before } = question;
   const { providerID } = node;
   const refused = ownerProblem(node, mode);
   if (refused !== undefined) return { ...impossible(refused), mode };
-  const checker = checkerOf(question, executor);
+  const checker = checkerOf(question, releaserFor);
   const byName = problemOfName(node, () => checker !== undefined);
   if (!providerID || checker === undefined) return byName ?? impossible("the machine is unknown");
   const over = new AbortController();
@@ -274,7 +276,7 @@ async function askAboutRelease(
   } catch (error) {
     signal.throwIfAborted();
     const fault = isLastcallError(error) ? error : unexpected(providerID, error);
-    executor.telemetry.metrics.count("lastcall_errors_total", { code: fault.code });
+    telemetry.metrics.count("lastcall_errors_total", { code: fault.code });
     return { ...problemOfFault(fault), mode };
   } finally {
     over.abort();
@@ -309,9 +311,20 @@ function detachOf(node: NodeFacts, view: FleetView): DetachState | undefined {
 
 function checkerOf(
   { node: { providerID }, mode }: { readonly node: ReleasableNode; readonly mode: ReleaseMode },
-  executor: ReleaseCheckOptions["executor"],
+  releaserFor: ReleaserChoice,
 ): Pick<InstanceReleaser, "check"> | undefined {
-  return providerID ? executor.checkerFor({ providerID, mode }) : undefined;
+  return providerID ? releaserFor({ providerID, mode }) : undefined;
+}
+
+/** The releaser of a machine. Throws `CLOUD_REFUSED` if there is none. */
+export function releaserOf(
+  machine: ReleasedMachine,
+  releaserFor: ReleaserChoice,
+): InstanceReleaser {
+  const releaser = releaserFor(machine);
+  if (releaser !== undefined) return releaser;
+  const problem = `Cannot release a machine: ${noReleaser(machine.providerID)}`;
+  throw new LastcallError("CLOUD_REFUSED", problem);
 }
 
 function noAnswer(providerID: string): LastcallError {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { KubeApi } from "../../src/contracts/kube-api.ts";
-import { Executor } from "../../src/controller/executor.ts";
+import type { Telemetry } from "../../src/contracts/telemetry.ts";
+import { DepartureWriter } from "../../src/controller/departure-writer.ts";
 import { seconds } from "../../src/core/time/time.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { translateDeparture } from "../../src/kube/object/translate-departure.ts";
@@ -48,31 +49,28 @@ async function stage(owner: {
       return world.watched.send(request);
     },
   };
-  const executor = new Executor({
-    ports: { store: new KubeDepartureStore(api) } as never,
-    telemetry: { log: { debug() {}, info() {}, warn() {}, error() {} } } as never,
-  });
+  const writer = new DepartureWriter(new KubeDepartureStore(api), {} as Telemetry);
   const read = (name: string) => {
     const found = world.get(`${departures}/${name}`);
     return found && translateDeparture(found);
   };
   const notice = read("notice");
   if (notice === undefined) return never();
-  return { owner: () => world.get(`${departures}/former`), executor, notice };
+  return { owner: () => world.get(`${departures}/former`), writer, notice };
 }
 
 describe("a notice for a node with another departure", () => {
   it("is written to that departure", async () => {
-    const { owner, executor, notice } = await stage({ phase: "Draining" });
-    expect(await executor.handOver(notice, "former")).toBe("Done");
+    const { owner, writer, notice } = await stage({ phase: "Draining" });
+    expect(await writer.handOver(notice, "former")).toBe("Done");
     expect(owner()?.spec).toMatchObject({ deadlineAt });
   });
 
   it("waits for the end of a departure that is being withdrawn, lest it be withdrawn with it", async () => {
-    const { owner, executor, notice } = await stage({
+    const { owner, writer, notice } = await stage({
       ...{ phase: "RollingBack", spec: { withdrawnAt } },
     });
-    await expect(executor.handOver(notice, "former")).rejects.toMatchObject({
+    await expect(writer.handOver(notice, "former")).rejects.toMatchObject({
       ...{ code: "CONFLICT", retryable: true },
       message: expect.stringContaining("the Departure former is being withdrawn"),
     });
@@ -80,12 +78,12 @@ describe("a notice for a node with another departure", () => {
   });
 
   it("gets the node once that departure has ended", async () => {
-    const { executor, notice } = await stage({ phase: "Ended", spec: { withdrawnAt } });
-    expect(await executor.handOver(notice, "former")).toBe("Orphan");
+    const { writer, notice } = await stage({ phase: "Ended", spec: { withdrawnAt } });
+    expect(await writer.handOver(notice, "former")).toBe("Orphan");
   });
 
   it("gets the node if that departure ends while the notice is being handed over", async () => {
-    const { executor, notice } = await stage({ phase: "RollingBack", thenPhase: "Ended" });
-    expect(await executor.handOver(notice, "former")).toBe("Orphan");
+    const { writer, notice } = await stage({ phase: "RollingBack", thenPhase: "Ended" });
+    expect(await writer.handOver(notice, "former")).toBe("Orphan");
   });
 });

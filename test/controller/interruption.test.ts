@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Fleet, FleetChange } from "../../src/contracts/cluster.ts";
+import type { Telemetry } from "../../src/contracts/telemetry.ts";
 import type { ActiveDepartures } from "../../src/controller/departure/active-departures.ts";
-import type { Executor } from "../../src/controller/executor.ts";
+import type { DepartureWriter } from "../../src/controller/departure-writer.ts";
 import { followInterruptions } from "../../src/controller/notice/interruptions.ts";
 import { NoticeReconciler } from "../../src/controller/notice/notice-reconciler.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
@@ -38,11 +39,12 @@ function follow(known: readonly Departure[] = []) {
   } as unknown as ActiveDepartures;
   const clock = new VirtualClock({ startAt: instant(0), settle: eventLoopTurn });
   const whole = fleet as Fleet;
-  const noticeReconciler = new NoticeReconciler({ fleet: whole, executor: {} as Executor, clock });
+  const act = { writer: {} as DepartureWriter, telemetry: {} as Telemetry };
+  const noticeReconciler = new NoticeReconciler({ fleet: whole, ...act, clock });
   const tools = {
     fleet: whole,
     activeDepartures,
-    executor: {} as Executor,
+    ...act,
     noticeReconciler,
     clock,
   };

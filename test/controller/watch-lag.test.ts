@@ -1,12 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { Fleet } from "../../src/contracts/cluster.ts";
-import type { Executor } from "../../src/controller/executor.ts";
+import type { Telemetry } from "../../src/contracts/telemetry.ts";
+import type { DepartureWriter } from "../../src/controller/departure-writer.ts";
 import { NoticeReconciler } from "../../src/controller/notice/notice-reconciler.ts";
 import type { Notice } from "../../src/core/notice/notice.ts";
 import { defaultPolicy } from "../../src/core/policy/policy.ts";
 import { type Instant, type Millis, millis, plus, seconds } from "../../src/core/time/time.ts";
 import { aNode } from "../core/fleet-builder.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { RecordedMetrics } from "../support/recorded-metrics.ts";
 
 /** A wall clock that can be set while the monotonic clock continues. */
 class SetClock extends ManualClock {
@@ -29,14 +31,14 @@ function stage() {
     onChange: () => () => {},
   };
   const made: string[] = [];
-  const executor: Pick<Executor, "schedule"> & { telemetry: object } = {
+  const writer: Pick<DepartureWriter, "schedule"> = {
     schedule: async ({ name }) => {
       made.push(name);
     },
-    telemetry: { metrics: { count: () => {} } },
   };
+  const telemetry = { metrics: new RecordedMetrics() } as unknown as Telemetry;
   const reconciler = new NoticeReconciler({
-    ...{ clock, fleet: fleet as Fleet, executor: executor as unknown as Executor },
+    ...{ clock, fleet: fleet as Fleet, writer: writer as DepartureWriter, telemetry },
   });
   const notice: Notice = {
     ...{ cause: "SpotInterruption", source: "aws/queue/spot-interruption", eventId: "e1" },

@@ -1,4 +1,4 @@
-import type { ActionRunner, MachineAddresses } from "../../contracts/action-runner.ts";
+import type { ActionPorts, ActionRunner, MachineAddresses } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import {
   actionOfRecord,
@@ -22,7 +22,6 @@ import type { Action, ActionPoint } from "../../core/policy/action.ts";
 import { millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { PendingCordons } from "../departure/status-writer.ts";
-import type { Executor } from "../executor.ts";
 import {
   type ActionEnd,
   carryOut,
@@ -35,7 +34,8 @@ import {
 import { ActionLedger, type ActionLedgerOptions } from "./action-ledger.ts";
 
 export interface ActionPipelineOptions extends Omit<ActionLedgerOptions, "underWay"> {
-  readonly executor: Executor;
+  /** Unset if this process cannot run actions. */
+  readonly actionPorts: ActionPorts | undefined;
   readonly cordons: Pick<PendingCordons, "answered">;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -252,7 +252,7 @@ export class ActionPipeline {
   }
 
   async #run(action: Action, way: Way): Promise<void> {
-    const { clock, executor } = this.#options;
+    const { clock, actionPorts } = this.#options;
     const begun = this.#ledger.begunOf(action, clock.now());
     if (this.#isResumed) {
       if (!(await this.#ledger.claim(begun, way.signal))) return;
@@ -263,7 +263,7 @@ export class ActionPipeline {
         () => undefined,
       );
     }
-    const runner = await executor.actionRunner(action.how.kind);
+    const runner = await actionPorts?.runners(action.how.kind);
     const end =
       runner === undefined ? unsupported(action.how) : await this.#carryOut(action, runner, way);
     await this.#settle(action, end, begun.attempts - 1);
@@ -304,11 +304,11 @@ export class ActionPipeline {
   }
 
   async #takeBack(record: ActionRecord, signal: AbortSignal): Promise<void> {
-    const { executor, clock, rng, policy } = this.#options;
+    const { actionPorts, clock, rng, policy } = this.#options;
     const { name, undo, kind } = record;
     const known = policy().actions.find((one) => one.name === name && one.how.kind === kind);
     const action = known ?? actionOfRecord(record);
-    const runner = action && (await executor.actionRunner(action.how.kind));
+    const runner = action && (await actionPorts?.runners(action.how.kind));
     const end =
       action === undefined || runner === undefined || undo === undefined
         ? unsupported({ kind: "unknown", field: kind })

@@ -185,7 +185,7 @@ export class ActiveDepartures {
 
   #failed(departure: Departure, error: unknown, signal: AbortSignal): void {
     if (signal.aborted) return;
-    const { log, metrics } = this.#options.executor.telemetry;
+    const { log, metrics } = this.#options;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
     // The new leader resumes the run from the Departure.
     if (code === "LEASE_LOST") return;
@@ -199,8 +199,7 @@ export class ActiveDepartures {
   #tellRefusal(departure: Departure, detail: string): void {
     const failures = this.#rests.get(departure.uid)?.failures ?? 0;
     if (failures % tellEvery !== 0) return;
-    const { telemetry } = this.#options.executor;
-    new DepartureTelemetry(telemetry, this.#options.clock).refused(departure, detail);
+    new DepartureTelemetry(this.#options, this.#options.clock).refused(departure, detail);
   }
 
   #rest(departure: Departure, signal: AbortSignal): void {

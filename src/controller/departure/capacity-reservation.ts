@@ -53,15 +53,11 @@ export async function freeCapacity(context: StepContext): Promise<undefined> {
   );
 }
 
-async function removePlaceholders({
-  departure,
-  placeholders,
-  executor,
-}: StepContext): Promise<void> {
+async function removePlaceholders({ departure, placeholders }: StepContext): Promise<void> {
   const { uid } = departure();
   const all = await placeholders.list();
   const own = all.filter((one) => one.departureUid === uid && one.leaving === "Staying");
-  await Promise.all(own.map((one) => executor.removePlaceholder(one.name)));
+  await Promise.all(own.map((one) => placeholders.remove(one.name)));
 }
 
 interface ReservationEnd {
@@ -163,10 +159,10 @@ class CapacityReservation {
 
   /** Performs a step. Returns when to evaluate again, which is sooner after an error. */
   async #carryOut(step: ReservationStep, signal: AbortSignal): Promise<Instant> {
-    const { executor, clock, rng } = this.#context;
+    const { placeholders, clock, rng } = this.#context;
     const results = await Promise.allSettled([
-      ...step.create.map((order) => executor.createPlaceholder(order)),
-      ...step.remove.map((name) => executor.removePlaceholder(name)),
+      ...step.create.map((order) => placeholders.create(order)),
+      ...step.remove.map((name) => placeholders.remove(name)),
     ]);
     signal.throwIfAborted();
     const failed = results.find((result) => result.status === "rejected");

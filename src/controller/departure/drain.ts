@@ -41,6 +41,7 @@ import {
 } from "../../core/time/time.ts";
 import { DrainDriver } from "../../drain/drain-driver.ts";
 import { messageOf } from "../../errors.ts";
+import { drainActor } from "./drain-actor.ts";
 import { MachineCheck } from "./machine-check.ts";
 import { untilListed } from "./pod-list-wait.ts";
 import { type DrainEnd, longestPause, type StepContext, targetOf } from "./step.ts";
@@ -126,7 +127,7 @@ class NodeDrain {
   #active: DrainClock;
 
   constructor(context: StepContext) {
-    const { executor, clock, rng, terminations, policy } = context;
+    const { clock, rng, terminations, policy } = context;
     const departure = context.departure();
     this.#context = context;
     this.#startedAtMs = clock.monotonic();
@@ -137,7 +138,7 @@ class NodeDrain {
     this.#volumes = mayHaveHadVolumes(departure, this.#countedBefore) ? "Some" : "None";
     this.#wakeup = new Wakeup(clock);
     this.#driver = new DrainDriver({
-      ...{ actor: executor, rng, terminations },
+      ...{ actor: drainActor(context), rng, terminations },
       now: () => clock.now(),
       onProgress: () => this.wake(),
     });
@@ -241,11 +242,11 @@ class NodeDrain {
    * notice, a drain proceeds without them if they cannot be read at once.
    */
   async #budgets(signal: AbortSignal): Promise<readonly BudgetFacts[]> {
-    const { pods, clock, executor } = this.#context;
+    const { pods, clock, log } = this.#context;
     if (cloudDeadline(this.#departure) === undefined) return pods.budgets();
     const without = (error: string): readonly BudgetFacts[] => {
       const { name: departure } = this.#departure;
-      if (!signal.aborted) executor.telemetry.log.warn("budgets-not-read", { departure, error });
+      if (!signal.aborted) log.warn("budgets-not-read", { departure, error });
       return [];
     };
     const answered = new AbortController();
@@ -339,11 +340,11 @@ class NodeDrain {
    * placeholder that is still there.
    */
   #freeCapacityFor(pod: PodIdentity): void {
-    const { executor, telemetry } = this.#context;
+    const { placeholders, telemetry } = this.#context;
     const departure = this.#departure;
     if (!hasReserved(departure.status)) return;
-    executor
-      .removePlaceholder(placeholderName(pod.uid))
+    placeholders
+      .remove(placeholderName(pod.uid))
       .catch((error: unknown) => telemetry.faulted("room-not-given", departure, error));
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
+import type { Log } from "../../contracts/telemetry.ts";
 import { backoffMs, type Rng } from "../../core/chance/chance.ts";
 import { compareIdentity, type NodeFacts, type NodeIdentity } from "../../core/cluster/node.ts";
 import type { PodFacts } from "../../core/cluster/pod.ts";
@@ -8,11 +9,12 @@ import { type PlannedPod, planDrain } from "../../core/drain-plan/drain-plan.ts"
 import { replacement } from "../../core/notice/interruption.ts";
 import { sharedMachine } from "../../core/policy/release-answer.ts";
 import { messageOf } from "../../errors.ts";
-import type { Executor } from "../executor.ts";
+import type { DepartureWriter } from "../departure-writer.ts";
 import { longestPause, runSteps, type Step, type StepContext } from "./step.ts";
 
 export interface MachineCheckPorts {
-  readonly executor: Pick<Executor, "isLive" | "telemetry">;
+  readonly writer: Pick<DepartureWriter, "isLive">;
+  readonly log: Pick<Log, "warn">;
   readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
   readonly clock: Clock;
   readonly rng: Rng;
@@ -77,7 +79,7 @@ export class MachineCheck {
         onLooked();
         return;
       } catch (error) {
-        tools.executor.telemetry.log.warn("node-not-read", {
+        tools.log.warn("node-not-read", {
           node: departure.node.name,
           error: messageOf(error),
         });
@@ -92,7 +94,7 @@ export class MachineCheck {
     const { departure, tools } = this.#options;
     const [node, isLive] = await Promise.all([
       tools.readNode(departure.node.name),
-      tools.executor.isLive(departure),
+      tools.writer.isLive(departure),
     ]);
     if (!isLive) return departureDeleted;
     return machineLost(this.#identity, node);
@@ -159,8 +161,8 @@ export class LastLook {
    * Drains pods that have been bound since the drain, and checks the node's identity again.
    */
   async before(signal: AbortSignal): Promise<"Clear" | "Waited" | PhaseResult> {
-    const { executor, departure } = this.#context;
-    const [node, isLive] = await Promise.all([this.#readNode(), executor.isLive(departure())]);
+    const { writer, departure } = this.#context;
+    const [node, isLive] = await Promise.all([this.#readNode(), writer.isLive(departure())]);
     if (!isLive) return takenBack;
     const lost = node && this.#lost(node);
     if (lost !== undefined) return lost;

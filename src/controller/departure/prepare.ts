@@ -11,13 +11,13 @@ import {
   departureAnnotation,
   isMarkOutdated,
   isOvertaken,
+  markOf,
   mayShowMark,
   reactionTo,
 } from "../../core/notice/interruption.ts";
 import { releaseModeOf } from "../../core/policy/release-answer.ts";
 import { earlier, minutes, plus } from "../../core/time/time.ts";
 import { findUnplacedPods } from "../capacity-search.ts";
-import type { Executor } from "../executor.ts";
 import { heldAtTheAct } from "./asked-at-the-act.ts";
 import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import { machineLost } from "./machine-check.ts";
@@ -31,11 +31,12 @@ export async function cordon(
   context: StepContext,
   signal: AbortSignal,
 ): Promise<PhaseResult | undefined> {
-  const { executor, departure, node, memory, telemetry, clock, cordons } = context;
+  const { marks, departure, node, memory, telemetry, clock, cordons } = context;
   const result = await cordons.during(() =>
     context.retry(async () => {
       const held = await heldAtTheAct(context, signal);
-      return held ? { kind: "Held" as const, held } : executor.cordon(departure(), node());
+      if (held) return { kind: "Held" as const, held };
+      return marks.cordon(departure().node, { ...markOf(departure()), seen: node() });
     }, signal),
   );
   switch (result.kind) {
@@ -60,12 +61,12 @@ async function yieldTo(
   context: StepContext,
   signal: AbortSignal,
 ): Promise<PhaseResult | undefined> {
-  const { executor, departure, retry } = context;
-  const { node } = departure();
+  const { marks, writer, departure, retry } = context;
+  const { name, uid } = departure().node;
   if (isNoticed(departure())) {
-    const handed = await retry(() => executor.handOver(departure(), owner), signal);
+    const handed = await retry(() => writer.handOver(departure(), owner), signal);
     if (handed === "Orphan") {
-      await retry(() => executor.uncordon({ node, departure: owner }), signal);
+      await retry(() => marks.uncordon({ name, uid, departure: owner }), signal);
       return cordon(context, signal);
     }
   }
@@ -74,11 +75,12 @@ async function yieldTo(
 
 /** Uncordons the node; one that Lastcall did not cordon stays as it is. */
 export async function uncordon(
-  { executor, departure, retry }: StepContext,
+  { marks, departure, retry }: StepContext,
   signal: AbortSignal,
 ): Promise<undefined> {
-  const { node, name } = departure();
-  await retry(() => executor.uncordon({ node, departure: name }), signal);
+  const { node, name: owner } = departure();
+  const { name, uid } = node;
+  await retry(() => marks.uncordon({ name, uid, departure: owner }), signal);
 }
 
 /** Ends a roll-back with the reason that started it. */
@@ -86,20 +88,22 @@ export async function rolledBack({ departure }: StepContext): Promise<PhaseResul
   return { event: "RolledBack", reason: departure().status.reason ?? "RolledBackByRule" };
 }
 
+type UpkeepPorts = Pick<StepContext, "marks" | "writer">;
+
 /**
  * Updates the node's marks and the planned instant when a notice arrives for a departure that is
  * under way or planned for later. Nothing waits for these writes; failed ones are retried at the
  * next change.
  */
 export class MarkUpkeep {
-  readonly #executor: Executor;
+  readonly #ports: UpkeepPorts;
   readonly #telemetry: DepartureTelemetry;
   readonly #busy = new Set<string>();
   /** The notice of the last marks; the taint alone does not show the deadline. */
   #markedFor: string | undefined;
 
-  constructor(executor: Executor, telemetry: DepartureTelemetry) {
-    this.#executor = executor;
+  constructor(ports: UpkeepPorts, telemetry: DepartureTelemetry) {
+    this.#ports = ports;
     this.#telemetry = telemetry;
   }
 
@@ -107,15 +111,16 @@ export class MarkUpkeep {
    * `departure` is the run's state; `seen` is the watch's, which is what the cluster has.
    */
   look(departure: Departure, seen: Departure, node: NodeFacts | undefined): void {
+    const { marks, writer } = this.#ports;
     if (isOvertaken(seen)) {
-      this.#once("instant-not-dropped", departure, () => this.#executor.dropInstant(seen));
+      this.#once("instant-not-dropped", departure, () => writer.dropInstant(seen));
     }
     const notice = noticeOf(departure);
     this.#markedFor ??= notice;
     if (node === undefined || !mayShowMark(departure, node)) return;
     if (this.#markedFor === notice && !isMarkOutdated(departure, node)) return;
     this.#once("mark-not-renewed", departure, async () => {
-      await this.#executor.renewMarks(departure);
+      await marks.cordon(departure.node, { ...markOf(departure), renews: true });
       this.#markedFor = notice;
     });
   }

@@ -1,4 +1,4 @@
-import type { MachineState } from "../../contracts/cloud.ts";
+import type { MachineState, ReleasedMachine } from "../../contracts/cloud.ts";
 import { mayBeDetached } from "../../core/action/action-plan.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import { type Departure, isNoticed } from "../../core/departure/departure.ts";
@@ -13,7 +13,8 @@ import {
 import type { Policy, ReleaseMode } from "../../core/policy/policy.ts";
 import { releaseModeOf } from "../../core/policy/release-answer.ts";
 import { formatDuration, later, millis, plus, seconds } from "../../core/time/time.ts";
-import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import { assert, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import { releaserOf } from "../release-checks.ts";
 import { Failing } from "./failing.ts";
 import { LastLook } from "./machine-check.ts";
 import { isCloudsToTake, type Step, type StepContext } from "./step.ts";
@@ -108,7 +109,7 @@ async function release(
   details: ReleaseDetails,
   signal: AbortSignal,
 ): Promise<PhaseResult> {
-  const { executor, statusWriter } = context;
+  const { statusWriter } = context;
   const departure = withMachine(context.departure(), context.node());
   const { providerID } = departure.node;
   if (providerID !== undefined) {
@@ -126,17 +127,32 @@ async function release(
       if (kept !== undefined) return kept;
     }
   }
-  await executor.removeNode(departure);
+  await removeNode(departure, context);
   return { event: "Released", reason: "Released" };
+}
+
+/** Deletes the Node object of a released machine; uncordons it if a new machine has it. */
+async function removeNode({ node, name: owner }: Departure, { marks }: StepContext): Promise<void> {
+  const { name, uid } = node;
+  const result = await marks.remove(node);
+  if (result.kind === "Mismatch") await marks.uncordon({ name, uid, departure: owner });
+}
+
+async function describe(
+  machine: ReleasedMachine,
+  { releaserFor }: StepContext,
+  signal: AbortSignal,
+): Promise<MachineState> {
+  return releaserOf(machine, releaserFor).describe(machine.providerID, signal);
 }
 
 /** Looks up the machine's id; undefined if the machine is gone. */
 async function describedId(
-  asked: Parameters<StepContext["executor"]["describe"]>[0],
+  asked: ReleasedMachine,
   context: StepContext,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const state = await context.executor.describe(asked, signal);
+  const state = await describe(asked, context, signal);
   if (state.kind === "Absent" && (await isStillReporting(context, signal))) {
     throw new LastcallError(
       "CLOUD_REFUSED",
@@ -195,10 +211,13 @@ async function letGo(
     kept = found;
     return "Keep";
   };
-  const { actions, executor } = details.context;
+  const { actions, releaserFor } = details.context;
+  const { providerID } = departure.node;
+  assert(providerID !== undefined, "a machine is released only where its providerID is known");
   const isOutOfGroup = () => mayBeDetached(actions.records);
-  const how = { mode, machineId, lastLook: mayGo, isOutOfGroup };
-  await executor.release(departure, how, signal);
+  const machine = { providerID, machineId, mode };
+  const request = { ...machine, requestId: departure.uid, lastLook: mayGo, isOutOfGroup };
+  await releaserOf(machine, releaserFor).release(request, signal);
   if (kept === undefined) await lastLook.after();
   return kept;
 }
@@ -271,9 +290,7 @@ async function faultOfAttempt(
   if (!isLast || isNoticed(departure)) return error;
   if (machine === undefined || providerID === undefined) return error;
   const isStaying = async (): Promise<boolean> => {
-    const state = await context.executor
-      .describe({ providerID, mode }, signal)
-      .catch(() => undefined);
+    const state = await describe({ providerID, mode }, context, signal).catch(() => undefined);
     signal.throwIfAborted();
     return state?.kind === "Present" && state.id === machine.id && state.running;
   };

@@ -85,10 +85,10 @@ export class DepartureRun {
     this.#noticeBefore = noticeOf(departure);
     this.#isNodeKnown = node?.uid === departure.node.uid;
     const policyNow = () => this.#policy;
-    const { executor, clock, rng } = options;
+    const { clock, rng, actionPorts } = options;
     this.#failing = new Failing(clock);
-    const telemetry = new DepartureTelemetry(executor.telemetry, clock);
-    this.#upkeep = new MarkUpkeep(executor, telemetry);
+    const telemetry = new DepartureTelemetry(options, clock);
+    this.#upkeep = new MarkUpkeep(options, telemetry);
     const statusWriter = new StatusWriter(options);
     const retry: StepContext["retry"] = (work, signal, isEnough) => {
       const failing = new Failing(clock);
@@ -110,9 +110,9 @@ export class DepartureRun {
         return policyNow();
       },
       actions: new ActionPipeline({
-        ...{ executor, clock, rng, telemetry, statusWriter, retry, cordons: options.cordons },
+        ...{ actionPorts, clock, rng, telemetry, statusWriter, retry, cordons: options.cordons },
         policy: policyNow,
-        machineAddresses: options.actionPorts?.addresses ?? noAddresses,
+        machineAddresses: actionPorts?.addresses ?? noAddresses,
         departure: now,
         node: () => this.#node,
       }),

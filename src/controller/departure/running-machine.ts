@@ -1,13 +1,12 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { MachineState } from "../../contracts/cloud.ts";
+import type { MachineState, ReleasedMachine, ReleaserChoice } from "../../contracts/cloud.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { releaseModeOf } from "../../core/policy/release-answer.ts";
 import { type Millis, millis, seconds } from "../../core/time/time.ts";
-import type { Executor } from "../executor.ts";
 
 export interface RunningMachinesOptions {
-  readonly executor: Pick<Executor, "describe">;
+  readonly releaserFor: ReleaserChoice;
   readonly clock: Clock;
 }
 
@@ -45,10 +44,10 @@ export class RunningMachines {
   }
 
   async #describe(
-    machine: Parameters<Executor["describe"]>[0],
+    machine: ReleasedMachine,
     signal: AbortSignal,
   ): Promise<MachineState | undefined> {
-    const { executor, clock } = this.#options;
+    const { releaserFor, clock } = this.#options;
     this.#patientUntilMs ??= clock.monotonic() + answerWithinMs;
     const leftMs = this.#patientUntilMs - clock.monotonic();
     if (leftMs <= 0) return undefined;
@@ -56,7 +55,7 @@ export class RunningMachines {
     const stop = AbortSignal.any([signal, over.signal]);
     const unknown = () => undefined;
     const late = clock.sleep(millis(leftMs), stop).then(unknown, unknown);
-    const answer = executor.describe(machine, stop).catch(unknown);
+    const answer = releaserFor(machine)?.describe(machine.providerID, stop).catch(unknown);
     const state = await Promise.race([answer, late]);
     over.abort();
     return state;

@@ -1,4 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
+import type { Telemetry } from "../../contracts/telemetry.ts";
 import type { PodIdentity } from "../../core/cluster/pod.ts";
 import {
   type Departure,
@@ -16,7 +17,7 @@ import { type DrainStep, explainHeld } from "../../core/drain/drain-step.ts";
 import { explain, type Reason } from "../../core/reason/reason.ts";
 import { type Instant, type Millis, millis, minutes, plus } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
-import type { Executor } from "../executor.ts";
+import type { DepartureWriter } from "../departure-writer.ts";
 
 /** Progress is written at most this often. The end of a phase is always written. */
 const progressEveryMs = 1000;
@@ -29,12 +30,18 @@ export type PlaceInRush = "Behind" | "Between";
 
 type Change = (fresh: Departure) => DepartureStatus | undefined;
 
+interface StatusWriterOptions extends Pick<Telemetry, "log" | "metrics"> {
+  readonly writer: DepartureWriter;
+  readonly clock: Clock;
+}
+
 /**
  * Writes the status of one departure, one write at a time. Progress of a drain is rate-limited and
  * written in the background; a phase change waits for its write, which includes the newest counts.
  */
 export class StatusWriter {
-  readonly #executor: Executor;
+  readonly #writer: DepartureWriter;
+  readonly #telemetry: Pick<Telemetry, "log" | "metrics">;
   readonly #clock: Clock;
   #tail: Promise<unknown> = Promise.resolve();
   /** The controllers that let pending writes take turns with evictions. */
@@ -50,9 +57,10 @@ export class StatusWriter {
   /** The last progress written. */
   #progress: string | undefined;
 
-  constructor(tools: { readonly executor: Executor; readonly clock: Clock }) {
-    this.#executor = tools.executor;
-    this.#clock = tools.clock;
+  constructor(options: StatusWriterOptions) {
+    this.#writer = options.writer;
+    this.#telemetry = options;
+    this.#clock = options.clock;
   }
 
   /**
@@ -173,7 +181,7 @@ export class StatusWriter {
       .then(onWritten)
       .catch((error: unknown) => {
         this.#progress = undefined;
-        this.#executor.telemetry.log.warn("progress-not-written", { error: messageOf(error) });
+        this.#telemetry.log.warn("progress-not-written", { error: messageOf(error) });
       })
       .finally(() => {
         this.#writing = false;
@@ -190,7 +198,7 @@ export class StatusWriter {
     if (hasTime) await this.#guard(this.#written ?? departure, hurry);
     const { resourceVersion, status, finalizers } = this.#written ?? departure;
     let waiting: readonly PhaseChange[] = [];
-    const after = await this.#executor.record(
+    const after = await this.#writer.record(
       { ...departure, resourceVersion, status, finalizers },
       (fresh) => {
         waiting = this.#unwritten;
@@ -218,9 +226,9 @@ export class StatusWriter {
     if (hasFinalizer(departure) || nowMs < this.#guardAgainMs) return;
     this.#guardAgainMs = nowMs + guardAgainMs;
     try {
-      this.#written = (await this.#executor.guard(departure, hurry)) ?? this.#written;
+      this.#written = (await this.#writer.guard(departure, hurry)) ?? this.#written;
     } catch (error) {
-      const { log, metrics } = this.#executor.telemetry;
+      const { log, metrics } = this.#telemetry;
       const code = isLastcallError(error) ? error.code : "UNEXPECTED";
       metrics.count("lastcall_errors_total", { code });
       const { name } = departure;

@@ -1,13 +1,7 @@
-import type { ActionPorts, MachineAddresses } from "../../contracts/action-runner.ts";
+import type { MachineAddresses } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
-import type {
-  ClusterCapacity,
-  FleetView,
-  GateSource,
-  NodePods,
-  Placeholders,
-  VolumeAttachments,
-} from "../../contracts/cluster.ts";
+import type { ClusterPorts, FleetView, GateSource } from "../../contracts/cluster.ts";
+import type { Telemetry } from "../../contracts/telemetry.ts";
 import { backoffMs, type Rng } from "../../core/chance/chance.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import type { PodFacts } from "../../core/cluster/pod.ts";
@@ -34,7 +28,7 @@ import type { Reason } from "../../core/reason/reason.ts";
 import { type Instant, type Millis, seconds } from "../../core/time/time.ts";
 import { assert, isLastcallError, type LastcallError } from "../../errors.ts";
 import type { ActionPipeline } from "../action/action-pipeline.ts";
-import type { Executor } from "../executor.ts";
+import type { DepartureWriter } from "../departure-writer.ts";
 import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import type { PendingCordons, StatusWriter } from "./status-writer.ts";
 
@@ -90,14 +84,8 @@ export interface RunSubject {
 }
 
 /** The dependencies that all departure runs share. */
-export interface RunOptions {
-  readonly executor: Executor;
-  readonly pods: NodePods;
-  readonly placeholders: Placeholders;
-  readonly capacity: ClusterCapacity;
-  readonly attachments: VolumeAttachments;
-  /** Unset if this process cannot run actions. */
-  readonly actionPorts?: ActionPorts | undefined;
+export interface RunOptions extends ClusterPorts, Telemetry {
+  readonly writer: DepartureWriter;
   readonly cordons: PendingCordons;
   readonly runningDrains: RunningDrains;
   /** How long pods took to terminate, learned over all drains. */

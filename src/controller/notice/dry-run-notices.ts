@@ -1,11 +1,11 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { FleetView } from "../../contracts/cluster.ts";
+import type { EventSink } from "../../contracts/telemetry.ts";
 import type { NewDeparture } from "../../core/departure/decision.ts";
 import { type Departure, isLive, isNoticed } from "../../core/departure/departure.ts";
 import { statusAfter } from "../../core/departure/ledger.ts";
 import { policyFor } from "../../core/notice/interruption.ts";
 import { callsOfMarks } from "../../core/notice/node-notice.ts";
-import type { Executor } from "../executor.ts";
 import { reasonNotToStart, tellIfLeft } from "./interruptions.ts";
 
 /**
@@ -13,13 +13,13 @@ import { reasonNotToStart, tellIfLeft } from "./interruptions.ts";
  * ends without a start. What would be written is kept in memory, so that it is reported once.
  */
 export class DryRunNotices {
-  readonly #executor: Executor;
+  readonly #events: EventSink;
   readonly #clock: Clock;
   /** The departures as they would have ended, by uid. */
   #ended: ReadonlyMap<string, Departure> = new Map();
 
-  constructor({ executor, clock }: { readonly executor: Executor; readonly clock: Clock }) {
-    this.#executor = executor;
+  constructor({ events, clock }: { readonly events: EventSink; readonly clock: Clock }) {
+    this.#events = events;
     this.#clock = clock;
   }
 
@@ -66,7 +66,7 @@ export class DryRunNotices {
   #make({ reason: _, message, ...order }: NewDeparture): Departure {
     const { name, uid } = order.node;
     const about = { kind: "Node", name, uid } as const;
-    this.#executor.emit({ type: "Normal", reason: "DepartureScheduled", message, about });
+    this.#events.emit({ type: "Normal", reason: "DepartureScheduled", message, about });
     return {
       ...order,
       ...{ uid: order.name, resourceVersion: "", hold: false },
@@ -80,7 +80,7 @@ export class DryRunNotices {
     const at = this.#clock.now();
     const status = why && statusAfter({ ...departure, policy: policy.name }, { ...why, at });
     if (status === undefined) return departure;
-    tellIfLeft({ departure, policy, left: status }, this.#executor);
+    tellIfLeft({ departure, policy, left: status }, { events: this.#events });
     return { ...departure, status };
   }
 }

@@ -1,5 +1,6 @@
 import { type Clock, Wakeup } from "../../contracts/clock.ts";
 import type { Fleet, FleetChange } from "../../contracts/cluster.ts";
+import type { Telemetry } from "../../contracts/telemetry.ts";
 import { isToFinish } from "../../core/action/action-plan.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import {
@@ -15,13 +16,14 @@ import type { Policy } from "../../core/policy/policy.ts";
 import { formatInstant, type Instant, type Millis, plus, seconds } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
 import type { ActiveDepartures } from "../departure/active-departures.ts";
-import type { Executor } from "../executor.ts";
+import type { DepartureWriter } from "../departure-writer.ts";
 import type { NoticeReconciler } from "./notice-reconciler.ts";
 
 interface InterruptionOptions {
   readonly fleet: Fleet;
   readonly activeDepartures: ActiveDepartures;
-  readonly executor: Executor;
+  readonly writer: DepartureWriter;
+  readonly telemetry: Telemetry;
   readonly noticeReconciler: NoticeReconciler;
   readonly clock: Clock;
 }
@@ -124,7 +126,7 @@ function handle(
     readonly node: NodeFacts | undefined;
     readonly policy: Policy;
   },
-  { activeDepartures, executor, clock }: InterruptionOptions,
+  { activeDepartures, writer, telemetry, clock }: InterruptionOptions,
   signal: AbortSignal,
 ): void {
   const { departure, policy } = notice;
@@ -141,17 +143,15 @@ function handle(
   }
   const at = clock.now();
   let left: DepartureStatus | undefined;
-  executor
+  writer
     .record(departure, (now) => {
       // Evaluated again after a conflict: it may be an interruption by now.
       const why = reasonNotToStart(now, policy);
       left = why && statusAfter({ ...now, policy: policy.name }, { ...why, at });
       return left;
     })
-    .then(() => tellIfLeft({ departure, policy, left }, executor))
-    .catch((error: unknown) =>
-      executor.telemetry.log.warn("act-failed", { error: messageOf(error) }),
-    );
+    .then(() => tellIfLeft({ departure, policy, left }, telemetry))
+    .catch((error: unknown) => telemetry.log.warn("act-failed", { error: messageOf(error) }));
 }
 
 /** Emits the Event by which `Notify` and a dry run differ from `Ignore`. */
@@ -162,14 +162,14 @@ export function tellIfLeft(
     /** The status with which the departure ended. */
     readonly left: DepartureStatus | undefined;
   },
-  executor: Executor,
+  { events }: Pick<Telemetry, "events">,
 ): void {
   const { departure, policy, left } = notice;
   const { node, cause } = departure;
   const isTold = policy.dryRun || reactionTo(departure, policy) === "Notify";
   const isLeft = left?.reason === "NoticeIgnored" || left?.reason === "DryRun";
   if (!isTold || left === undefined || !isLeft) return;
-  executor.emit({
+  events.emit({
     type: "Warning",
     reason: "NoticeReceived",
     message: `The cloud has given notice (${cause}): ${left.message}`,

@@ -1,6 +1,7 @@
 import { type Clock, nextChange } from "../../contracts/clock.ts";
 import type { NoticeDelivery } from "../../contracts/cloud.ts";
 import type { Fleet } from "../../contracts/cluster.ts";
+import type { Telemetry } from "../../contracts/telemetry.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import {
@@ -13,11 +14,12 @@ import { callForNewObject } from "../../core/notice/new-node-object.ts";
 import { callsOfMarks, type NoticeCall } from "../../core/notice/node-notice.ts";
 import { type Millis, millis } from "../../core/time/time.ts";
 import { LastcallError, messageOf } from "../../errors.ts";
-import type { Executor } from "../executor.ts";
+import type { DepartureWriter } from "../departure-writer.ts";
 
 export interface NoticeReconcilerOptions {
   readonly fleet: Fleet;
-  readonly executor: Executor;
+  readonly writer: DepartureWriter;
+  readonly telemetry: Telemetry;
   readonly clock: Clock;
 }
 
@@ -127,11 +129,11 @@ export class NoticeReconciler {
   #count({ notice }: InstanceNotice): void {
     const [cloud = "", source = ""] = notice.source.split("/");
     const labels = { cloud, kind: notice.cause, source };
-    this.#options.executor.telemetry.metrics.count("lastcall_notices_total", labels);
+    this.#options.telemetry.metrics.count("lastcall_notices_total", labels);
   }
 
   #carryOutLater(call: NoticeCall): void {
-    const { log } = this.#options.executor.telemetry;
+    const { log } = this.#options.telemetry;
     this.#carryOut(call).catch((error: unknown) =>
       log.warn("act-failed", { error: messageOf(error) }),
     );
@@ -151,17 +153,17 @@ export class NoticeReconciler {
 
   /** The key is the name of a new departure, or the version of the one to change. */
   #writeOf(call: NoticeCall): Write {
-    const { executor } = this.#options;
+    const { writer } = this.#options;
     if (call.kind === "Make") {
       const { name, node } = call.order;
-      return { key: name, node: node.uid, write: () => executor.schedule(call.order) };
+      return { key: name, node: node.uid, write: () => writer.schedule(call.order) };
     }
     const { departure } = call;
     const about = { key: versionOf(departure), node: departure.node.uid };
     if (call.kind === "Withdraw") {
-      return { ...about, write: () => executor.withdraw(departure, call.at) };
+      return { ...about, write: () => writer.withdraw(departure, call.at) };
     }
-    return { ...about, write: () => executor.notice(departure, call.update) };
+    return { ...about, write: () => writer.notice(departure, call.update) };
   }
 
   #forgetSeen(): void {

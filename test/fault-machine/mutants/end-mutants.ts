@@ -40,7 +40,7 @@ export const endMutants: readonly Mutant[] = [
     edits: [
       edit(
         "controller/departure/capacity-reservation.ts",
-        "own.map((one) => executor.removePlaceholder(one.name))",
+        "own.map((one) => placeholders.remove(one.name))",
         "own.map(async () => {})",
       ),
       edit(
