@@ -50,7 +50,8 @@ export interface KubeRequest {
   readonly body?: unknown;
   /**
    * Instead of `body`: evaluated when the request is sent, for values that depend on the remaining
-   * time. During a burst, requests are queued first. If it throws, nothing is sent.
+   * time. During a burst, requests are queued first. If it throws, nothing is sent. Evaluated again
+   * if the request is sent again, with new credentials.
    */
   readonly bodyAtTurn?: (() => unknown) | undefined;
   /** For PATCH only. */

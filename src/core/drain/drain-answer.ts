@@ -92,7 +92,7 @@ export function recordSending({ progress, act, deadlineAt, now }: SentAct): {
   const sent: InFlightPod = { ...state, sentAt: now, graceSeconds, cut: state.cut || less };
   return {
     progress: { ...progress, [act.pod.uid]: sent },
-    graceSeconds: less ? graceSeconds : named,
+    graceSeconds: sent.cut ? graceSeconds : named,
   };
 }
 

@@ -307,12 +307,11 @@ export class HttpKubeApi implements KubeApi {
 }
 
 function toWire(request: KubeRequest, signal: AbortSignal): WireRequest {
-  const body = request.bodyAtTurn?.() ?? request.body;
   return {
     method: request.method,
     path: request.path,
     ...{ query: request.query, as: request.as },
-    body: body === undefined ? undefined : JSON.stringify(body),
+    body: () => JSON.stringify(request.bodyAtTurn?.() ?? request.body),
     contentType: request.patchType,
     accept: request.ignoresBody === true ? metadataAlone : undefined,
     use: "Request",

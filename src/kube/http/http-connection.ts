@@ -177,7 +177,8 @@ export interface WireRequest {
   readonly method: KubeMethod;
   readonly path: string;
   readonly query?: Readonly<Record<string, string>> | undefined;
-  readonly body?: string | undefined;
+  /** Evaluated each time that the request is sent. If it throws, nothing is sent. */
+  readonly body?: (() => string | undefined) | undefined;
   readonly contentType?: string | undefined;
   /** Default: JSON, the whole object. */
   readonly accept?: string | undefined;
@@ -277,8 +278,9 @@ export class HttpConnection {
     const { request } = attempt;
     return new Promise((resolve, reject) => {
       request.signal.throwIfAborted();
+      const body = request.body?.();
       const send = this.#server.protocol === "https:" ? https.request : http.request;
-      const sent = send(this.#requestOptions(attempt));
+      const sent = send(this.#requestOptions(attempt, body));
       const abort = () => sent.destroy(request.signal.reason);
       request.signal.addEventListener("abort", abort);
       sent.on("close", () => request.signal.removeEventListener("abort", abort));
@@ -290,11 +292,14 @@ export class HttpConnection {
       sent.on("socket", (socket) => {
         if (!sent.reusedSocket) probeOften(socket);
       });
-      sent.end(request.body);
+      sent.end(body);
     });
   }
 
-  #requestOptions({ request, credentials, use }: Attempt): https.RequestOptions {
+  #requestOptions(
+    { request, credentials, use }: Attempt,
+    body: string | undefined,
+  ): https.RequestOptions {
     const { agent, tls } = this.#pool.route(credentials, use);
     const query = request.query === undefined ? "" : `?${new URLSearchParams(request.query)}`;
     const prefix = this.#server.pathname.replace(/\/$/, "");
@@ -303,14 +308,17 @@ export class HttpConnection {
       hostname: this.#server.hostname.replace(/^\[|\]$/g, ""),
       port: this.#server.port,
       path: prefix + request.path + query,
-      headers: { ...this.#headers(request), ...credentials.headers },
+      headers: { ...this.#headers(request, body), ...credentials.headers },
       ...(credentials.auth === undefined ? {} : { auth: credentials.auth }),
       agent,
       ...tls,
     };
   }
 
-  #headers({ body, contentType, accept, as }: WireRequest): OutgoingHttpHeaders {
+  #headers(
+    { contentType, accept, as }: WireRequest,
+    body: string | undefined,
+  ): OutgoingHttpHeaders {
     const headers = {
       accept: accept ?? "application/json",
       "user-agent": this.#userAgent,

@@ -225,6 +225,8 @@ it.each([
   const sent = recordSending({ ...first, act, now });
   expect(sent.graceSeconds).toBe(graceSeconds);
   expect(sent.progress["uid-a"]).toMatchObject({ kind: "InFlight", sentAt: now, cut });
+  // After a 401 it is sent a second time.
+  expect(recordSending({ ...first, ...sent, act, now })).toEqual(sent);
 });
 
 it("a request sent without a deadline keeps its original grace", () => {
