@@ -1,6 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { FeedListener, LaunchTimes, NoticeFeed } from "../contracts/cloud.ts";
-import type { ClusterPorts, Fleet, GateSource } from "../contracts/cluster.ts";
+import type { ClusterPorts, Fleet, GateSource, PolicyStatusSink } from "../contracts/cluster.ts";
 import type { LeaderDuty, Leadership } from "../contracts/leadership.ts";
 import { metricNames, type Telemetry } from "../contracts/telemetry.ts";
 import type { WorkloadAuditor } from "../contracts/workload-auditor.ts";
@@ -28,6 +28,13 @@ import { type DrainObstacle, ReleaseChecks } from "./release-checks.ts";
 
 /** How long the pods of a node may take to be listed before its departure starts without that. */
 const podsWithinMs: Millis = seconds(5);
+
+/** In a dry run, nothing is written about policies. */
+const unwritten: PolicyStatusSink = {
+  write: async () => {},
+  unplanned: async () => {},
+  add: async () => {},
+};
 
 export interface ControllerOptions extends TermPorts {
   readonly fleet: Fleet;
@@ -99,7 +106,8 @@ export class Controller {
     const { fleet, gates, telemetry, clock, rng } = this.#options;
     const { self, dryRun, leadership, launchTimes, joinWithinMs, feeds = [] } = this.#options;
     const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();
-    const ports = fencedPorts(this.#options, mayAct);
+    const fenced = fencedPorts(this.#options, mayAct);
+    const ports = dryRun ? { ...fenced, policyStatus: unwritten } : fenced;
     const writer = new DepartureWriter(ports.store, telemetry);
     const readNode = (name: string) => ports.marks.read(name);
     const checks = new ReleaseChecks({
@@ -200,9 +208,9 @@ export class Controller {
     { actionPorts, policyStatus }: ClusterPorts,
     signal: AbortSignal,
   ): Promise<void> {
-    const { fleet, telemetry, clock, dryRun } = this.#options;
+    const { fleet, telemetry, clock } = this.#options;
     const checks = new ActionChecks({
-      ...{ fleet, actionPorts, policyStatus, telemetry, clock, dryRun },
+      ...{ fleet, actionPorts, policyStatus, telemetry, clock },
     });
     await checks.run(signal).catch((error: unknown) => {
       if (!signal.aborted) telemetry.log.error("checks-ended", { error: messageOf(error) });
@@ -218,9 +226,9 @@ export class Controller {
 
   /** Audits workloads in the background. A failed audit does not affect departures. */
   async #watchWorkloads({ policyStatus }: ClusterPorts, signal: AbortSignal): Promise<void> {
-    const { audit, fleet, telemetry, clock, dryRun } = this.#options;
+    const { audit, fleet, telemetry, clock } = this.#options;
     if (audit === undefined) return;
-    const watch = new WorkloadWatch({ ...audit, fleet, policyStatus, telemetry, clock, dryRun });
+    const watch = new WorkloadWatch({ ...audit, fleet, policyStatus, telemetry, clock });
     await watch.run(signal).catch((error: unknown) => {
       if (!signal.aborted) telemetry.log.error("audit-ended", { error: messageOf(error) });
     });

@@ -137,7 +137,7 @@ export class PlanReconciler {
     const said = this.#faults.admit(code, clock.monotonic());
     if (said) log.error("plan-failed", { code, error: messageOf(error), ...said });
     metrics.set("lastcall_plan_failing", [{ labels: {}, value: 1 }]);
-    if (!this.#options.dryRun) this.#showFailure(error);
+    this.#showFailure(error);
     health.passEnded();
     return plus(clock.now(), failedAgainMs);
   }
@@ -174,7 +174,7 @@ export class PlanReconciler {
       : this.#soonTaints.follow(verdict.plan, snapshot, signal);
     this.#reporter.tellInvalid(verdict.plan);
     this.#healthReporter.tell(verdict.plan);
-    if (!this.#options.dryRun) this.#showStatus(verdict.plan, snapshot);
+    this.#showStatus(verdict.plan, snapshot);
     await this.#sweep(signal);
     health.passEnded();
     return earliest(earliest(verdict.askAgainAt, soonAt), this.#actAgainAt());

@@ -20,8 +20,6 @@ export interface ActionCheckOptions {
   readonly policyStatus: PolicyStatusSink;
   readonly telemetry: Telemetry;
   readonly clock: Clock;
-  /** Logs problems and writes nothing. */
-  readonly dryRun: boolean;
 }
 
 /** Recheck interval of valid actions: a permission or a Secret may be removed. */
@@ -174,14 +172,13 @@ export class ActionChecks {
   }
 
   async #tell(policy: string, state: ReadyState): Promise<void> {
-    const { telemetry, policyStatus, dryRun } = this.#options;
+    const { telemetry, policyStatus } = this.#options;
     const before = this.#told.get(policy) ?? well;
     const isNews = before.status !== state.status || before.message !== state.message;
     if (!isNews) return;
     this.#told.set(policy, state);
     const { status, message } = state;
     if (status === "False") telemetry.log.warn("actions-invalid", { policy, problem: message });
-    if (dryRun) return;
     await policyStatus
       .add(policy, { type: "Ready", ...state })
       .catch((error: unknown) =>
@@ -214,8 +211,6 @@ export interface WorkloadWatchOptions {
   readonly policyStatus: PolicyStatusSink;
   readonly clock: Clock;
   readonly telemetry: Telemetry;
-  /** Updates the metrics and writes no condition. */
-  readonly dryRun: boolean;
 }
 
 /**
@@ -322,8 +317,7 @@ export class WorkloadWatch {
   }
 
   async #write(verdicts: readonly WorkloadVerdict[]): Promise<void> {
-    const { dryRun, policyStatus } = this.#options;
-    if (dryRun) return;
+    const { policyStatus } = this.#options;
     // Together, so that a refusal for one policy does not keep the condition from the others.
     await Promise.all(verdicts.map(({ policy, condition }) => policyStatus.add(policy, condition)));
   }

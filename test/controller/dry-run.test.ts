@@ -58,7 +58,9 @@ async function told(dryRun: "spec.dryRun" | "--dry-run") {
     }))
     .toSorted((a, b) => (a.reason < b.reason ? -1 : 1));
   const { counted, observed, steps } = world;
-  return { events, gauges, counted, observed, steps, writes: world.writes };
+  // A write that is refused, since nothing may act.
+  const refused = world.logged.filter((line) => line.includes("Cannot act"));
+  return { events, gauges, counted, observed, steps, refused, writes: world.writes };
 }
 
 describe("run --dry-run", () => {
@@ -74,7 +76,7 @@ describe("run --dry-run", () => {
       "PolicyInvalid odd",
     ]);
     const { writes, ...all } = ofOption;
-    expect(writes).toEqual([]);
+    expect([...writes, ...all.refused]).toEqual([]);
     expect(all).toEqual({ ...ofPolicy, writes: undefined });
   });
 });

@@ -61,7 +61,7 @@ function change(to: FleetView): void {
   for (const listener of listeners) listener();
 }
 
-function start(everyMs: number, dryRun = false): void {
+function start(everyMs: number): void {
   const fleet = {
     view: () => view,
     onChange: (listener: () => void) => {
@@ -96,7 +96,6 @@ function start(everyMs: number, dryRun = false): void {
       },
       events: { emit: () => {} },
     },
-    dryRun,
   });
   running = watch.run(stop.signal).catch(() => undefined);
 }
@@ -145,14 +144,6 @@ describe("WorkloadWatch", () => {
 
     expect(conditions.get("spot")).toBe("bad.");
     expect(errors).toEqual(["API_REFUSED"]);
-  });
-
-  it("writes no condition in a dry run", async () => {
-    start(hour, true);
-    await clock.advance(11 * minute);
-
-    expect(gauges.size).toBe(2);
-    expect(conditions.size).toBe(0);
   });
 
   it("counts an error, keeps its last gauges, and continues at its interval", async () => {
