@@ -95,4 +95,37 @@ describe("judgeChaos", () => {
       "n3 was left with a cordon",
     ]);
   });
+
+  describe("amid a fault that lasts a minute", () => {
+    const lasting = [
+      { kind: "Outage", fromMs: noticedAtMs - 60_000, toMs: noticedAtMs + 3_000 },
+    ] as const;
+
+    it("counts the time to the cordon from the end of the fault", () => {
+      const at = (afterMs: number) =>
+        judgeChaos(historyOf({ audit: [entry(afterMs, {})] }), { ...charge, lasting });
+      expect(at(7_900)).toEqual([]);
+      expect(at(8_100)).toEqual(["n1 was cordoned 5100 ms after its notice n1-a"]);
+    });
+
+    it.each([
+      ["in it", 0, true],
+      ["shortly after it", 20, true],
+      ["minutes after it", 200, false],
+    ])("lets a rotation be given up %s, and then expects its machine", (_, seconds, isRight) => {
+      const endedAt = new Date(noticedAtMs + seconds * 1000).toISOString();
+      const status = { phase: "Ended", outcome: "RolledBack", reason: "RequestRefused", endedAt };
+      const object = { metadata: { name: "n2-b", uid: "d2" }, status };
+      const changes: Change[] = [{ kind: "Departure", type: "Set", order: 3, object }];
+      const history = historyOf({ changes, machineEnds: [] });
+      const found = judgeChaos(history, { asked: [rotation], user, lasting });
+      expect(found.length === 0).toBe(isRight);
+      const gone = { ...history, machineEnds: [{ machine: "n2", at: 0 }] };
+      if (isRight) {
+        expect(judgeChaos(gone, { asked: [rotation], user, lasting })).toEqual([
+          "n2 lost 1 machines, expected 0",
+        ]);
+      }
+    });
+  });
 });

@@ -1,3 +1,4 @@
+import type { Spell } from "../support/lasting-fault.ts";
 import { type Change, type History, isBoundToNode, nameOf } from "./history.ts";
 import { podStoriesOf } from "./incarnation.ts";
 import { ages, leftMarked } from "./judge.ts";
@@ -15,6 +16,8 @@ export interface ChaosCharge {
   readonly asked: readonly Asked[];
   /** The controller's user name at the API server. */
   readonly user: string;
+  /** Faults that lasted; in milliseconds since 1970. */
+  readonly lasting?: readonly Spell[];
 }
 
 /** The limit from the notice to the cordon, whatever requests fail. */
@@ -31,7 +34,7 @@ export function judgeChaos(history: History, charge: ChaosCharge): readonly stri
     ...charge.asked.flatMap((one) => lateCordon(one, history, charge)),
     ...forcedBeforeTime(history, charge),
     ...releasedOnce(history, charge),
-    ...history.changes.flatMap(failedEnd),
+    ...history.changes.flatMap((change) => failedEnd(change, charge)),
     ...leftMarked(history),
   ];
 }
@@ -57,10 +60,16 @@ function cordonMs({ node, atMs }: Asked, { audit }: History, user: string): numb
   return cordon && cordon.answeredAtUs / 1000 - atMs;
 }
 
-function lateCordon(one: Asked, history: History, { user }: ChaosCharge): readonly string[] {
+function lateCordon(
+  one: Asked,
+  history: History,
+  { user, lasting = [] }: ChaosCharge,
+): readonly string[] {
   if (one.kind !== "Notice") return [];
-  const tookMs = cordonMs(one, history, user);
-  if (tookMs === undefined) return [`${one.node} was never cordoned for ${one.departure}`];
+  const sinceMs = cordonMs(one, history, user);
+  if (sinceMs === undefined) return [`${one.node} was never cordoned for ${one.departure}`];
+  const amid = lasting.find(({ fromMs, toMs }) => fromMs <= one.atMs && one.atMs < toMs);
+  const tookMs = sinceMs - (amid === undefined ? 0 : amid.toMs - one.atMs);
   if (tookMs <= cordonLimitMs) return [];
   return [`${one.node} was cordoned ${Math.round(tookMs)} ms after its notice ${one.departure}`];
 }
@@ -82,7 +91,8 @@ function forcedBeforeTime(history: History, { asked, user }: ChaosCharge): reado
     });
 }
 
-function releasedOnce(history: History, { asked }: ChaosCharge): readonly string[] {
+function releasedOnce(history: History, { asked, lasting }: ChaosCharge): readonly string[] {
+  const stayed = new Set(history.changes.flatMap((change) => stayedAmid(change, lasting) ?? []));
   const full = history.releases.flatMap((release) =>
     release.podsThen
       .filter((pod) => !isBoundToNode(pod))
@@ -94,7 +104,8 @@ function releasedOnce(history: History, { asked }: ChaosCharge): readonly string
     ...new Set([...asked, ...history.machineEnds.map(toNode)].map(({ node }) => node)),
   ];
   const miscounted = nodes.flatMap((node) => {
-    const wanted = asked.filter((one) => one.node === node).length;
+    const left = asked.filter(({ departure }) => !stayed.has(departure));
+    const wanted = left.filter((one) => one.node === node).length;
     const ends = history.machineEnds.filter(({ machine }) => machine === node).length;
     return ends === wanted ? [] : [`${node} lost ${ends} machines, expected ${wanted}`];
   });
@@ -105,9 +116,25 @@ function toNode({ machine }: { readonly machine: string }): { readonly node: str
   return { node: machine };
 }
 
-function failedEnd(change: Change): readonly string[] {
+function failedEnd(change: Change, { lasting }: ChaosCharge): readonly string[] {
   if (change.kind !== "Departure" || change.type !== "Set") return [];
   const { outcome, reason } = change.object.status ?? {};
   if (outcome === undefined || ["Planned", "Preempted", "Forced"].includes(outcome)) return [];
+  if (stayedAmid(change, lasting) !== undefined) return [];
   return [`${nameOf(change.object)} ended as ${outcome}, because of ${reason}`];
+}
+
+/** How long after the end of a fault its last refusals may still end a departure. */
+const aftermathMs = 30_000;
+
+/** The name of a departure that was given up because its requests were refused for too long. */
+function stayedAmid(change: Change, lasting: readonly Spell[] = []): string | undefined {
+  if (change.kind !== "Departure" || change.type !== "Set") return undefined;
+  const { outcome, reason, endedAt } = change.object.status ?? {};
+  if (outcome !== "RolledBack" || reason !== "RequestRefused" || endedAt === undefined) {
+    return undefined;
+  }
+  const atMs = Date.parse(endedAt);
+  const isAmid = lasting.some(({ fromMs, toMs }) => fromMs <= atMs && atMs <= toMs + aftermathMs);
+  return isAmid ? nameOf(change.object) : undefined;
 }

@@ -1,6 +1,7 @@
 /**
  * Notices and rotations on a real control plane, while a proxy between controller and API server
- * injects the faults of networks and servers. `npm run chaos` runs 200 of them.
+ * injects the faults of networks and servers. `npm run chaos` runs 200 of them, and faults that
+ * last longer than a start may take.
  */
 import { readFileSync } from "node:fs";
 import type { Node } from "kubernetes-types/core/v1.js";
@@ -9,6 +10,7 @@ import { seededRng } from "../../src/core/chance/chance.ts";
 import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.ts";
 import { FaultSchedule } from "../support/fault-schedule.ts";
 import type { LastcallProcess } from "../support/lastcall-process.ts";
+import { LastingFaults } from "../support/lasting-fault.ts";
 import { type Asked, cordonTimes, judgeChaos } from "./chaos-judge.ts";
 import { controllerUser, FleetWorld } from "./fleet-world.ts";
 import { isReady, nameOf } from "./history.ts";
@@ -24,12 +26,19 @@ const atOnce = 4;
 const faultShare = 0.05;
 const noticeSeconds = 30;
 const restMs = 240_000;
+/** After so many departures a fault lasts. */
+const lastingEvery = Number(process.env.E2E_CHAOS_LASTING_EVERY ?? 20);
+/** Longer than the Lease, and than the minute in which a start may fail. */
+const lastsMs = 75_000;
+/** A notice arrives this long before the end of a lasting fault. */
+const noticeLeadMs = 5_000;
 
 let world: FleetWorld;
 let controller: LastcallProcess;
 let proxy: FaultProxy;
 const rng = seededRng(seed);
 const schedule = new FaultSchedule({ rng, share: faultShare, nowMs: () => performance.now() });
+const lasting = new LastingFaults(() => Date.now());
 const asked: Asked[] = [];
 
 beforeAll(async () => {
@@ -37,7 +46,7 @@ beforeAll(async () => {
   proxy = await startFaultProxy({
     target: world.plane.url,
     ca: () => readFileSync(world.plane.caFile, "utf8"),
-    faultFor: () => schedule.next(),
+    faultFor: (call) => lasting.faultFor(call) ?? schedule.next(),
   });
   await world.applyPolicy({
     // Selects every node, because replacements have to leave as well.
@@ -61,14 +70,15 @@ describe(`notices and rotations amid faults, seed ${seed}`, () => {
     while (asked.length < wanted) {
       const node = await within("another node may leave", () => nextNode());
       harmConnections();
-      await ask(node);
+      await ask(node, rng() < 0.5 ? "Notice" : "Rotation");
+      if (asked.length % lastingEvery === 0) await sufferLong();
     }
     await within("the fleet is at rest", () => world.isAtRest());
   });
 
   test("leave no violation in the observed history", async () => {
     const history = await world.history();
-    const charge = { asked, user: controllerUser };
+    const charge = { asked, user: controllerUser, lasting: lasting.spells };
     console.log(tableOf(cordonTimes(history, charge)));
     expect(judgeChaos(history, charge)).toEqual([]);
   });
@@ -112,6 +122,21 @@ async function within<T>(
   }
 }
 
+/** Rotations start amid a fault that lasts, and a notice arrives shortly before its end. */
+async function sufferLong(): Promise<void> {
+  await within("the fleet is at rest", () => world.isAtRest());
+  const { kind, toMs } = lasting.begin(lastsMs);
+  schedule.count(kind);
+  const noticeAtMs = toMs - noticeLeadMs;
+  for (const wish of ["Rotation", "Rotation", "Rotation"] as const) {
+    const node = await within("another node may leave", () => nextNode());
+    await ask(node, wish);
+  }
+  await within("the fault is nearly over", async () => Date.now() >= noticeAtMs);
+  await ask(await within("another node may leave", () => nextNode()), "Notice");
+  await within("the fault is over", async () => Date.now() >= toMs);
+}
+
 function harmConnections(): void {
   const draw = rng();
   if (draw < 1 / 6 && schedule.mayStall()) {
@@ -123,8 +148,7 @@ function harmConnections(): void {
   }
 }
 
-async function ask(node: string): Promise<void> {
-  const kind = rng() < 0.5 ? "Notice" : "Rotation";
+async function ask(node: string, kind: Asked["kind"]): Promise<void> {
   const { name, atMs } = await makeDeparture(world.plane, node, {
     name: `${node}-${asked.length}-${kind.toLowerCase()}-${Math.floor(rng() * 1e9)}`,
     spec: kind === "Notice" ? noticeOf(noticeSeconds) : () => ({ cause: "Manual", policy: "spot" }),

@@ -15,6 +15,7 @@ export interface RawDeparture {
   };
   readonly status?: {
     readonly phase?: string;
+    readonly endedAt?: string;
     readonly outcome?: string;
     readonly reason?: string;
     readonly message?: string;
