@@ -42,7 +42,12 @@ export function fencedPorts({ api, portsFor }: TermPorts, mayAct: () => boolean)
 
 function fencedApi(api: KubeApi, check: LeadCheck): KubeApi {
   return {
-    send: (request) => api.send(isWrite(request) ? fencedWrite(request, check) : request),
+    send: async (request) => {
+      if (!isWrite(request)) return api.send(request);
+      // What is asked for later than that does not wait for a turn in vain.
+      check();
+      return api.send(fencedWrite(request, check));
+    },
     watch: (request) => api.watch(request),
   };
 }
