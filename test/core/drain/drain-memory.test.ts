@@ -1,52 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { seededRng } from "../../../src/core/chance/chance.ts";
 import {
   type DrainMemory,
   type DrainView,
-  drainAnswered,
   drainSent,
   drainStep,
-  freshDrain,
 } from "../../../src/core/drain/drain-memory.ts";
 import type { DrainStep } from "../../../src/core/drain/drain-step.ts";
 import { hours, type Instant, millis, plus, seconds } from "../../../src/core/time/time.ts";
 import { anyCourse } from "./any-course.ts";
 import { breachesOf, graceLeft } from "./drain-allowance.ts";
 import { type CourseDrain, type DrainCourse, playCourse } from "./drain-course.ts";
-
-interface HeldDrain extends CourseDrain {
-  readonly memory: DrainMemory;
-}
-
-/** The transitions alone; `kept` is applied to the memory after each of them. */
-function drainBy(kept: (memory: DrainMemory) => DrainMemory = (memory) => memory): HeldDrain {
-  let memory = freshDrain;
-  const rng = seededRng(1);
-  return {
-    get memory() {
-      return memory;
-    },
-    step(view) {
-      const stepped = drainStep(memory, view);
-      memory = kept(stepped.memory);
-      return stepped.step;
-    },
-    queue() {},
-    sent(act, now) {
-      const sent = drainSent(memory, act, now);
-      if (sent === "Over") throw new Error("a drain under way refuses its own act");
-      memory = kept(sent.memory);
-      return sent.graceSeconds;
-    },
-    answered(act, about) {
-      memory = kept(drainAnswered(memory, act, { ...about, rng }));
-    },
-    killed() {
-      memory = freshDrain;
-    },
-  };
-}
+import { drainBy } from "./held-drain.ts";
 
 /** Everything that a course shows of the drain, as text. */
 function traceOf(course: DrainCourse, drain: CourseDrain): readonly string[] {
