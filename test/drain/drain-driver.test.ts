@@ -9,7 +9,13 @@ import { TerminationMemory } from "../../src/core/drain/drain-time.ts";
 import { minutes, plus } from "../../src/core/time/time.ts";
 import { DrainDriver } from "../../src/drain/drain-driver.ts";
 import { anyCourse } from "../core/drain/any-course.ts";
-import { courseWorld, type DrainCourse, playEvent, roundsOf } from "../core/drain/drain-course.ts";
+import {
+  courseWorld,
+  type DrainCourse,
+  playEvent,
+  roundsOf,
+  type SentRequest,
+} from "../core/drain/drain-course.ts";
 import { budget, node, pod, rule, startAt } from "../core/drain/drain-scene.ts";
 import { drainBy, type HeldDrain } from "../core/drain/held-drain.ts";
 
@@ -173,7 +179,11 @@ async function traceOf(course: DrainCourse, drain: HeldDrain): Promise<readonly 
   const trace: string[] = [];
   const witness = {
     stepped: (step: DrainStep) => trace.push(JSON.stringify(step)),
-    sent: (act: DrainAct, about: unknown) => trace.push(JSON.stringify([act, about])),
+    sent: (act: DrainAct, { graceSeconds, now }: SentRequest) => {
+      // A restart has no grace period.
+      const its = act.kind === "RestartOwner" ? undefined : graceSeconds;
+      trace.push(JSON.stringify([act, its, now]));
+    },
   };
   const world = courseWorld(course);
   for (const event of course.events) {

@@ -82,8 +82,9 @@ export function drainStep(memory: DrainMemory, view: DrainView): SteppedDrain {
 }
 
 /**
- * An act is sent now, which in a burst can be well after its step: the grace period for the request
- * is what the deadline leaves by then (undefined: the pod's own). `Over`: it must not be sent.
+ * An act is sent now, which in a burst can be well after its step, or again with new credentials:
+ * the grace period for the request is what the deadline leaves by then (undefined: the pod's own).
+ * `Over`: it must not be sent.
  */
 export function drainSent(
   memory: DrainMemory,

@@ -102,7 +102,12 @@ const anyEvent: readonly [number, fc.Arbitrary<CourseEvent>][] = [
   [8, fc.constant({ kind: "Look" })],
   [4, passMs.map((ms) => ({ kind: "Pass", ms }))],
   [4, fc.constant({ kind: "PassToLook" })],
-  [4, at.map((its) => ({ kind: "Send", at: its }))],
+  [
+    4,
+    fc.tuple(at, fc.constantFrom(1, 1, 2)).map(([its, times]) => {
+      return { kind: "Send", at: its, times };
+    }),
+  ],
   [8, fc.tuple(at, anyAnswer).map(([its, one]) => ({ kind: "Answer", at: its, answer: one }))],
   [
     6,

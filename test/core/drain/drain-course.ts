@@ -27,8 +27,8 @@ export type CourseEvent =
   | { readonly kind: "Pass"; readonly ms: Millis }
   /** Time goes on to the instant that the last step named. */
   | { readonly kind: "PassToLook" }
-  /** A queued request reaches its turn. */
-  | { readonly kind: "Send"; readonly at: number }
+  /** A queued request reaches its turn; it may be sent again with new credentials. */
+  | { readonly kind: "Send"; readonly at: number; readonly times: number }
   | { readonly kind: "Answer"; readonly at: number; readonly answer: EvictionAnswer }
   /** Again and again, all requests are answered alike, and time goes on to the next step. */
   | { readonly kind: "Rounds"; readonly times: number; readonly answer: EvictionAnswer }
@@ -150,7 +150,9 @@ export function playEvent(event: CourseEvent, stage: CourseStage): void {
       pass(world, later(world.now, world.lookAt ?? world.now));
       break;
     case "Send":
-      send(picked(world.flights, event.at), stage);
+      for (let time = 0; time < event.times; time += 1) {
+        send(picked(world.flights, event.at), stage);
+      }
       break;
     case "Answer":
       answer(picked(world.flights, event.at), { ...stage, answer: event.answer });
@@ -236,7 +238,7 @@ function pass(world: CourseWorld, toAt: Instant): void {
 }
 
 function send(flight: Flight | undefined, { world, drain, witness }: CourseStage): void {
-  if (flight === undefined || flight.isSent) return;
+  if (flight === undefined) return;
   flight.isSent = true;
   flight.graceSeconds = drain.sent(flight.act, world.now);
   const { act, pod, graceSeconds } = flight;
@@ -250,7 +252,7 @@ function answer(
   const { world, drain, answer: its } = stage;
   if (flight === undefined) return;
   // Only a request that failed on our side was never sent.
-  if (its.kind !== "NoAnswer") send(flight, stage);
+  if (its.kind !== "NoAnswer" && !flight.isSent) send(flight, stage);
   world.flights.splice(world.flights.indexOf(flight), 1);
   const { act, graceSeconds } = flight;
   const found = world.pods.get(act.pod.uid);
