@@ -100,6 +100,10 @@ function at(row: readonly number[], column: number): number {
  * are, none: a suggestion that is taken drains a node.
  */
 export function nodeHint(name: string, nodes: readonly string[]): string {
+  const listed = name.split(",");
+  if (listed.length > 1 && listed.every((one) => nodes.includes(one))) {
+    return ` (did you mean ${listed.join(" ")}?)`;
+  }
   const full = nodes.filter((one) => one.startsWith(`${name}.`));
   const near = full.length > 0 ? full : nodes.filter((one) => countEdits(name, one) <= 2);
   return near.length === 1 ? ` (did you mean ${near[0]}?)` : "";

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -81,6 +81,43 @@ const mistakes: Readonly<Record<string, readonly Mistake[]>> = {
     inPolicy("drain: {timeout: 5 min}", "spec.drain.timeout", '"5 min" (5m?)'),
     inPolicy("paused: yes please", "spec.paused", "true or false"),
     inPolicy("windws: []", "spec.windws", "windows"),
+    inPolicy("5", "spec: found 5, expected an object"),
+    inPolicy("weight: high", "spec.weight", '"high"', "a whole number"),
+    inPolicy("lifetime: 24h", "spec.lifetime", '"24h"', "an object with min, max, reserve"),
+    inPolicy("lifetime: {max: -1h}", "spec.lifetime.max", '"-1h"', "a duration"),
+    inPolicy("lifetime: {max: 24h, max: 12h}", "spec.lifetime.max", "a second time"),
+    inPolicy("lifetime: {max: 24h, reserve: 25h}", "spec.lifetime.reserve", "25h", "less than"),
+    inPolicy("windows: [22:00-06:00]", "spec.windows[0]", '"22:00-06:00"', "an object"),
+    inPolicy("budgets: [{}]", "spec.budgets[0]", "nodes or perHour"),
+    inPolicy("budgets: [{nodes: 110%}]", "spec.budgets[0].nodes", '"110%"', "1% to 100%"),
+    inPolicy("nodeSelector: pool=spot", "spec.nodeSelector", "nodeSelectorTerms"),
+    inPolicy('paused: "true"', "spec.paused", '"true"', "true or false"),
+    inPolicy("actions: [{name: a, at: BeforeDrain}]", "spec.actions[0]", "one type of action"),
+  ],
+  "In files": [
+    { typed: "plan -f empty.yaml --from nodes.json", exit: 2, says: ["empty.yaml:1", "no policy"] },
+    { typed: "plan -f POLICY --from empty.yaml", exit: 2, says: ["found nothing", "kubectl get"] },
+    { typed: "plan -f folder --from nodes.json", exit: 2, says: ["folder", "no .yaml"] },
+    { typed: "plan -f POLICY --from folder", exit: 2, says: ["folder", "no .json"] },
+    { typed: "plan -f tabs.yaml --from nodes.json", exit: 2, says: ["tabs.yaml:5", "Tabs"] },
+    { typed: "plan -f open.yaml --from nodes.json", exit: 2, says: ["open.yaml:", "invalid YAML"] },
+    {
+      typed: "plan -f nodes.json --from nodes.json",
+      exit: 2,
+      says: ['"NodeList"', "expected Dep"],
+    },
+    { typed: "plan -f POLICY --from POLICY", exit: 2, says: ["DeparturePolicy and no Node"] },
+    { typed: "plan -f - --from -", exit: 2, says: ["standard input twice"] },
+    { typed: "plan -f POLICY -f POLICY", exit: 2, says: ["metadata.name", "a unique name"] },
+    { typed: "audit -f empty.yaml", exit: 2, says: ["empty.yaml", "expected manifests"] },
+    { typed: "audit -f folder", exit: 2, says: ["folder", "expected manifests"] },
+    { typed: "audit --baseline nodes.json -f POLICY", exit: 2, says: ["a saved AuditReport"] },
+    { typed: "simulate folder", exit: 2, says: ["folder: it is a directory"] },
+    { typed: "migrate estafette --values nodes.json", exit: 2, says: ["NodeList", "values"] },
+    { typed: "plan --kubeconfig folder", exit: 2, says: ["kubeconfig folder: it is a directory"] },
+    { typed: "plan --kubeconfig nodes.json", exit: 2, says: ["nodes.json", "current-context"] },
+    { typed: "plan --kubeconfig none", exit: 2, says: ["kubeconfig none: there is no such file"] },
+    { typed: "plan --config POLICY", exit: 2, says: ["apiVersion", "an unknown option"] },
   ],
   "On the command line": [
     { typed: "plna", exit: 2, says: ["plna", "did you mean plan?"] },
@@ -113,8 +150,31 @@ const mistakes: Readonly<Record<string, readonly Mistake[]>> = {
     { typed: "depart nobody", exit: 1, says: ["there is no such node", "kubectl get nodes"] },
     { typed: "depart node-1 --at 10pm", exit: 2, says: ["--at", '"10pm"', "22:00"] },
     { typed: "depart node-1 --at 0s", exit: 2, says: ['found "0s", expected a time'] },
+    { typed: "plan -f --from nodes.json", exit: 2, says: ["--filename", "no value but --from"] },
+    { typed: "plan --from nodes.json --at -2h", exit: 2, says: ["--at", '"-2h"', "22:00"] },
+    { typed: "plan wide", exit: 2, says: ["found wide", "no argument"] },
+    { typed: "depart --all", exit: 2, says: ["--all", "use -l SELECTOR"] },
+    {
+      typed: "depart node-1,ip-10-0-0-1.ec2.internal",
+      exit: 1,
+      says: ["did you mean node-1 ip-10-0-0-1.ec2.internal?"],
+    },
+    { typed: "hold node-1 --until now", exit: 2, says: ["--until now", "or --undo"] },
+    { typed: "freeze node-1 --for 1h", exit: 2, says: ["--policy NAME", "lastcall hold NODE"] },
+    { typed: "freeze --policy --for 1h", exit: 2, says: ["--policy: found no value"] },
+    { typed: "freeze --all --for 0s", exit: 2, says: ["--for", '"0s"', "at least 1s"] },
+    { typed: "audit -f POLICY --scope named", exit: 2, says: ['"named"', "Named or Possible"] },
+    { typed: "doctor --fail-on error", exit: 2, says: ['"error"', "warn or fail"] },
+    { typed: "demo --speed fast", exit: 2, says: ["--speed", '"fast"', "a number"] },
+    { typed: "board --address 80", exit: 2, says: ["--address", "127.0.0.1:8087"] },
+    { typed: "migrate kops", exit: 2, says: ['"kops"', "estafette or nth"] },
+    { typed: "completion powershell", exit: 2, says: ['"powershell"', "bash, zsh or fish"] },
     { typed: "unfreeze", exit: 2, says: ["use lastcall freeze --undo"] },
-    { typed: "depart node-1 --by 2020-01-01T00:00:00Z", exit: 2, says: ["--by", "a later time"] },
+    {
+      typed: "depart node-1 --by 2020-01-01T00:00:00Z",
+      exit: 2,
+      says: ["--by", "the departure starts now", "a later"],
+    },
     {
       typed: "depart node-1 --wait --dry-run",
       exit: 2,
@@ -137,6 +197,9 @@ const mistakes: Readonly<Record<string, readonly Mistake[]>> = {
   ],
 };
 
+const head = "apiVersion: lastcall.dev/v1alpha1\nkind: DeparturePolicy\nmetadata: {name: spot}\n";
+const files = ["nodes.json", "empty.yaml", "tabs.yaml", "open.yaml", "folder", "none"];
+
 let world: ModelWorld;
 let cli: ModelCli;
 let folder: string;
@@ -150,6 +213,10 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "lastcall-mistakes-"));
   const list = world.get("/api/v1/nodes");
   await writeFile(join(folder, "nodes.json"), JSON.stringify({ ...list, kind: "NodeList" }));
+  await mkdir(join(folder, "folder"));
+  await writeFile(join(folder, "empty.yaml"), "");
+  await writeFile(join(folder, "tabs.yaml"), `${head}spec:\n\tlifetime: {max: 24h}\n`);
+  await writeFile(join(folder, "open.yaml"), `${head}spec: {lifetime: {max: 24h}\n`);
 });
 
 afterAll(async () => {
@@ -159,19 +226,18 @@ afterAll(async () => {
 
 async function resultOf({ typed, policy }: Mistake): Promise<CliResult> {
   const file = join(folder, "policy.yaml");
-  const head = "apiVersion: lastcall.dev/v1alpha1\nkind: DeparturePolicy\nmetadata: {name: spot}\n";
   await writeFile(file, `${head}spec:\n  ${policy ?? "{}"}\n`);
-  const words = typed
-    .replace("POLICY", file)
-    .replace("nodes.json", join(folder, "nodes.json"))
-    .split(" ");
+  const words = typed.split(" ").map((word) => {
+    if (word === "POLICY") return file;
+    return files.includes(word) ? join(folder, word) : word;
+  });
   const { stdout, stderr, exit } = await cli.run(words);
   return { exit, stdout, stderr: withoutFolders(stderr) };
 }
 
 /** The page shows the names of files alone. */
 function withoutFolders(text: string): string {
-  return text.replaceAll(/\/\S*\/(?=policy\.yaml|nodes\.json|kubeconfig)/g, "");
+  return text.replaceAll(`${folder}/`, "").replaceAll(/\/\S*\/(?=kubeconfig)/g, "");
 }
 
 /** The line that answers the mistake: that of a check, or the first error. */
@@ -200,16 +266,16 @@ it("docs/mistakes.md shows what is said of each", async () => {
     ...list.map((one) => {
       const { typed, policy } = one;
       const shown = typed === plan && policy !== undefined ? policy : `lastcall ${typed}`;
-      return `| ${code(shown.replace("POLICY", "policy.yaml"))} | ${code(told.get(one) ?? "")} |`;
+      return `| ${code(shown.replaceAll("POLICY", "policy.yaml"))} | ${code(told.get(one) ?? "")} |`;
     }),
     "",
   ]);
-  const head = [
+  const intro = [
     "<!-- Written by test/cli/mistakes.test.ts; vitest -u rewrites it. -->",
     "# Mistakes, and what is said about them\n",
     "Typical mistakes, each typed into the program, and its answer: what was found, where, and what to write instead. The",
     "first table shows fields of a policy with `lastcall plan -f policy.yaml`; the API server answers `kubectl apply` with the",
     "same rules. [Errors](errors.md) lists the codes, [troubleshooting](troubleshooting.md) the reasons.\n",
   ];
-  await expect([...head, ...parts].join("\n")).toMatchFileSnapshot("../../docs/mistakes.md");
+  await expect([...intro, ...parts].join("\n")).toMatchFileSnapshot("../../docs/mistakes.md");
 });

@@ -11,6 +11,7 @@ import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { version } from "../commands/version.ts";
 import type { CommandIo, CommandSpec } from "./command.ts";
 import { commandList, completedCommands, completionScript } from "./command-list.ts";
+import { insteadOf, longHabits, optionHabits, wordHabits } from "./habit.ts";
 import { folded } from "./terminal.ts";
 
 /** Options that every command has. Help shows them after the command's own. */
@@ -118,8 +119,10 @@ function build(
   const { own = [], common = [] } = Object.groupBy(optionsFor(spec.name), ({ name }) =>
     commonOptions.has(name) ? "common" : "own",
   );
-  for (const flag of own.flatMap(flagsOf)) built.addOption(flag);
-  for (const flag of common.flatMap(flagsOf)) built.addOption(flag.helpGroup("Common options:"));
+  const flagsIn = (options: readonly Option[]) =>
+    options.flatMap((option) => flagsOf(option, spec.name));
+  for (const flag of flagsIn(own)) built.addOption(flag);
+  for (const flag of flagsIn(common)) built.addOption(flag.helpGroup("Common options:"));
   return built.action(async (given: string[]) => {
     const words = spec.words.startsWith("NODE") ? given.map(nodeNameIn) : given;
     checkWords(spec, words);
@@ -151,8 +154,9 @@ function checkWords(spec: CommandSpec, words: readonly string[]): void {
   const isCounted = words.length >= spec.minWords && words.length <= spec.maxWords;
   if (isCounted && !words.includes("")) return;
   const files = optionsFor(spec.name).some(({ name }) => name === "filename");
-  const none = files ? "expected no argument, pass files with -f" : "expected no argument";
-  const wanted = spec.words === "" ? none : `expected ${spec.words}`;
+  const none = wordHabits[spec.name] ?? (files ? "pass files with -f" : "");
+  const noArgument = ["expected no argument", none].filter(Boolean).join(", ");
+  const wanted = spec.words === "" ? noArgument : `expected ${spec.words}`;
   const given = isCounted ? "an empty argument" : words.join(" ");
   const found = words.length === 0 ? "no argument was given" : `found ${given}`;
   throw new LastcallError("USAGE", `Cannot run lastcall ${spec.name}: ${found}, ${wanted}`);
@@ -183,7 +187,7 @@ function checkParts(
  * Values stay text here: `resolveOptions` parses them, whether they come from a flag, a variable or
  * a file.
  */
-function flagsOf(option: Option): Flag[] {
+function flagsOf(option: Option, command: CommandSpec["name"]): Flag[] {
   const short = option.short === undefined ? "" : `-${option.short}, `;
   const shown = shownValue(option);
   const long = option.type === "choice" && option.value !== undefined;
@@ -194,10 +198,28 @@ function flagsOf(option: Option): Flag[] {
     `env ${variableOf(option.name)}`,
   ];
   const flag = new Flag(`${short}--${option.name}${shown}`, `${help} (${notes.join(", ")})`);
-  if (option.list)
-    flag.argParser((text: string, before: string[] | undefined) => [...(before ?? []), text]);
-  if (option.type !== "switch") return [flag];
-  return [flag, new Flag(`--no-${option.name}`).hideHelp()];
+  if (option.type === "switch") return [flag, new Flag(`--no-${option.name}`).hideHelp()];
+  flag.argParser((text: string, before: FlagValue): FlagValue => {
+    refuseFlagAsValue(option, { text, command });
+    return option.list ? [...(Array.isArray(before) ? before : []), text] : text;
+  });
+  return [flag];
+}
+
+/** Throws USAGE: commander takes the next word as the value, whatever it is. */
+function refuseFlagAsValue(
+  option: Option,
+  { text, command }: { readonly text: string; readonly command: CommandSpec["name"] },
+): void {
+  const isFlag = optionsFor(command).some(
+    ({ name, short }) => text === `--${name}` || (short !== undefined && text === `-${short}`),
+  );
+  if (!isFlag) return;
+  const wanted = `expected --${option.name}${shownValue(option)}`;
+  throw new LastcallError(
+    "USAGE",
+    `Cannot read --${option.name}: found no value but ${text}, ${wanted}`,
+  );
 }
 
 async function optionsFile(flag: FlagValue, io: CommandIo) {
@@ -278,46 +300,6 @@ function parserFault(
     default:
       return `Cannot run ${command}: ${oneLine(error.message)}, expected what ${help} shows`;
   }
-}
-
-/** kubectl commands that people type, and the equivalent here. */
-const commandHabits: Readonly<Record<string, string>> = {
-  get: "use lastcall plan, or kubectl get departures,departurepolicies",
-  describe: "use lastcall drain-plan NODE, or kubectl describe departure NAME",
-  cordon: "use lastcall depart NODE, or kubectl cordon NODE only to keep new pods away",
-  drain: "use lastcall depart NODE, which lastcall drain-plan NODE shows beforehand",
-  annotate: "use lastcall hold NODE, or kubectl annotate",
-  pause: "use lastcall freeze --all --until TIME, or lastcall hold NODE for single nodes",
-  unfreeze: "use lastcall freeze --undo",
-  unhold: "use lastcall hold NODE --undo",
-  uncordon: "use kubectl delete departure NAME, which cancels it and uncordons its node",
-  apply: "use kubectl apply -f FILE for policies, or lastcall setup crds --apply",
-  delete: "use kubectl delete departure NAME, which cancels it",
-  explain: "use kubectl explain departurepolicy.spec",
-  logs: "use kubectl logs with the deployment of the controller",
-  status: "use lastcall plan for the fleet, or lastcall doctor for the installation",
-  watch: "use lastcall board --tui",
-};
-
-const follow = "use lastcall board --tui to follow the cluster";
-const labelled = "omit it: only lastcall depart and lastcall hold choose nodes by their labels";
-const wholeCluster = "omit it: all namespaces are read";
-
-const optionHabits: Readonly<Record<string, string>> = {
-  "-A": wholeCluster,
-  "--all-namespaces": wholeCluster,
-  "-w": follow,
-  "--watch": follow,
-  "-l": labelled,
-  "--policy": "use -f FILE with plan, drain-plan and run, and --policy FILE with simulate",
-  "--selector": labelled,
-};
-
-const longHabits = Object.keys(optionHabits).filter((name) => name.startsWith("--"));
-
-function insteadOf(found: string): string | undefined {
-  const name = found.replace(/=.*/s, "");
-  return name.startsWith("-") ? optionHabits[name] : commandHabits[name];
 }
 
 function longFlags({ flags }: ParsedCommand): readonly string[] {

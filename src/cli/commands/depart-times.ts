@@ -40,9 +40,10 @@ export function requestOf({ options, io }: Depart, now: Instant): DepartRequest 
     );
   }
   if (by !== undefined && by <= departAt) {
+    const starts = options.at === undefined ? "now" : `at ${formatInstant(departAt)}`;
     throw new LastcallError(
       "USAGE",
-      `Cannot use --by ${formatInstant(by)}: the departure starts at ${formatInstant(departAt)}, expected a later time`,
+      `Cannot use --by ${formatInstant(by)}: the departure starts ${starts}, expected a later time`,
     );
   }
   return { departAt, deadlineAt: by };

@@ -1,7 +1,7 @@
 import { parsePolicyObject } from "../../config/policy/parse-policy-object.ts";
 import { sentenceOf } from "../../config/problem.ts";
 import { printYaml, readYaml } from "../../config/yaml-text.ts";
-import { nameOf } from "../../core/json/json-field.ts";
+import { isFields, nameOf } from "../../core/json/json-field.ts";
 import { cronProblem } from "../../core/limits/windows.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { LastcallError } from "../../errors.ts";
@@ -77,9 +77,10 @@ function setupIn(tool: Tool, objects: readonly ManifestObject[], place: string):
 /** Throws INPUT_INVALID for anything that is not a values file, whose settings would be missed. */
 async function valuesIn(path: string, io: CommandIo): Promise<unknown> {
   const documents = await documentsIn(path, io);
-  const object = documents
-    .flatMap(itemsOf)
-    .find(({ apiVersion, kind }) => typeof apiVersion === "string" && typeof kind === "string");
+  // The items of a list from the API server have no kind, the list itself has.
+  const object = [...documents.flatMap(itemsOf), ...documents.filter(isFields)].find(
+    ({ apiVersion, kind }) => typeof apiVersion === "string" && typeof kind === "string",
+  );
   if (object !== undefined) {
     const found = `found a manifest of a ${object.kind}, expected values, or --manifest for this file`;
     throw new LastcallError("INPUT_INVALID", `Cannot translate ${fileNamed(path)}: ${found}`);

@@ -28,6 +28,10 @@ export function endOf(
   const time: NamedTime | undefined =
     options.for === undefined ? options.until : { kind: "In", spanMs: options.for };
   if (time === undefined) return null;
+  if (time.kind === "Now") {
+    const problem = "it would end at once, expected a future time, or --undo to end it now";
+    throw new LastcallError("USAGE", `Cannot use --until now: ${problem}`);
+  }
   const context = { now, timeZone: io.timeZone ?? "UTC" };
   const at = instantOfNamedTime(time, context);
   if (at <= now) {

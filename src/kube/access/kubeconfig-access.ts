@@ -87,8 +87,9 @@ function tokenFilesIn(text: string): readonly (string | undefined)[] {
 
 function unreadableBy(error: unknown): string {
   if (error instanceof TypeError) return "it is not a kubeconfig";
-  const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
-  return isMissing ? "there is no such file" : firstLine(error);
+  const code = error instanceof Error && "code" in error ? error.code : undefined;
+  if (code === "ENOENT") return "there is no such file";
+  return code === "EISDIR" ? "it is a directory" : firstLine(error);
 }
 
 function mergeConfigs(configs: readonly KubeConfig[]) {

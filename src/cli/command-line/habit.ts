@@ -1,0 +1,46 @@
+/** kubectl commands that people type, and the equivalent here. */
+const commandHabits: Readonly<Record<string, string>> = {
+  get: "use lastcall plan, or kubectl get departures,departurepolicies",
+  describe: "use lastcall drain-plan NODE, or kubectl describe departure NAME",
+  cordon: "use lastcall depart NODE, or kubectl cordon NODE only to keep new pods away",
+  drain: "use lastcall depart NODE, which lastcall drain-plan NODE shows beforehand",
+  annotate: "use lastcall hold NODE, or kubectl annotate",
+  pause: "use lastcall freeze --all --until TIME, or lastcall hold NODE for single nodes",
+  unfreeze: "use lastcall freeze --undo",
+  unhold: "use lastcall hold NODE --undo",
+  uncordon: "use kubectl delete departure NAME, which cancels it and uncordons its node",
+  apply: "use kubectl apply -f FILE for policies, or lastcall setup crds --apply",
+  delete: "use kubectl delete departure NAME, which cancels it",
+  explain: "use kubectl explain departurepolicy.spec",
+  logs: "use kubectl logs with the deployment of the controller",
+  status: "use lastcall plan for the fleet, or lastcall doctor for the installation",
+  watch: "use lastcall board --tui",
+};
+
+const follow = "use lastcall board --tui to follow the cluster";
+const labelled = "omit it: only lastcall depart and lastcall hold choose nodes by their labels";
+const wholeCluster = "omit it: all namespaces are read";
+
+/** Options of kubectl and of other commands, and what to use instead. */
+export const optionHabits: Readonly<Record<string, string>> = {
+  "-A": wholeCluster,
+  "--all": "use -l SELECTOR, by which lastcall depart and lastcall hold choose nodes",
+  "--all-namespaces": wholeCluster,
+  "-w": follow,
+  "--watch": follow,
+  "-l": labelled,
+  "--policy": "use -f FILE with plan, drain-plan and run, and --policy FILE with simulate",
+  "--selector": labelled,
+};
+
+/** What a word after the command is meant for, where it takes none. */
+export const wordHabits: Readonly<Record<string, string>> = {
+  freeze: "use --policy NAME, or lastcall hold NODE for single nodes",
+};
+
+export const longHabits = Object.keys(optionHabits).filter((name) => name.startsWith("--"));
+
+export function insteadOf(found: string): string | undefined {
+  const name = found.replace(/=.*/s, "");
+  return name.startsWith("-") ? optionHabits[name] : commandHabits[name];
+}
