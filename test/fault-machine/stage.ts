@@ -2,7 +2,7 @@ import { crdOf } from "../../src/config/schema/crd.ts";
 import { resourceDefinitions } from "../../src/config/schema/resource-definition.ts";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
 import { type Instant, instant, minutes, seconds } from "../../src/core/time/time.ts";
-import type { ModelObject } from "../../src/sim/api/store/object-store.ts";
+import { frozenCopy, type ModelObject } from "../../src/sim/api/store/object-store.ts";
 import { neverPreempted } from "../../src/sim/cloud/model-machine.ts";
 import { type ModelCluster, startModelCluster } from "../../src/sim/model-cluster.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
@@ -36,6 +36,9 @@ const paths = {
   departures: "/apis/lastcall.dev/v1alpha1/departures",
   budgets: "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
 } as const;
+
+/** The same for every world. */
+const customResources = resourceDefinitions.map((one) => frozenCopy(crdOf(one)));
 
 const watchedStorages = [
   "nodes",
@@ -167,7 +170,7 @@ export class Stage implements Surroundings {
 
   #createObjects(): void {
     const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    for (const one of resourceDefinitions) this.post(definitions, crdOf(one) as object);
+    for (const one of customResources) this.post(definitions, one as object);
     this.post("/api/v1/namespaces", { metadata: { name: "lastcall" } });
     this.post("/apis/scheduling.k8s.io/v1/priorityclasses", {
       metadata: { name: "lastcall-placeholder" },
