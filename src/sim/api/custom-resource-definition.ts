@@ -1,7 +1,8 @@
 import { type Fields, fieldsOf } from "../../core/json/json-field.ts";
-import type { StatusCause, StructuralSchema } from "./api-refusal.ts";
+import type { StatusCause } from "./api-refusal.ts";
 import type { ApiContext, ResourceColumn, ResourceType } from "./resource-registry.ts";
 import { type ModelObject, timestamp } from "./store/object-store.ts";
+import type { StructuralSchema } from "./structural-schema.ts";
 
 interface CrdSpec {
   readonly group: string;

@@ -1,8 +1,8 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { Rng } from "../../core/chance/chance.ts";
 import { type Fields, fieldsOf } from "../../core/json/json-field.ts";
-import type { StructuralSchema } from "./api-refusal.ts";
 import type { ModelObject, ModelStore } from "./store/object-store.ts";
+import type { StructuralSchema } from "./structural-schema.ts";
 
 /**
  * Events are stored as core v1 and read as `events.k8s.io/v1` with other names for the same fields,

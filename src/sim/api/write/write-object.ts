@@ -1,7 +1,6 @@
 import { type Fields, fieldsOf, isFields } from "../../../core/json/json-field.ts";
 import {
   alreadyExists,
-  applySchema,
   badRequest,
   conflict,
   forbidden,
@@ -24,6 +23,7 @@ import {
   type ModelObject,
   timestamp,
 } from "../store/object-store.ts";
+import { applySchema } from "../structural-schema.ts";
 import { rulesOf } from "./admission.ts";
 
 interface Creation {
