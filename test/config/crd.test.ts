@@ -112,7 +112,7 @@ describe("the CRD of Departure", () => {
         .filter(({ priority = 0 }) => priority > 0 === isWide)
         .map(({ name }) => name.toUpperCase());
     // What the departure waits for: `kubectl get departures -o wide`.
-    expect(shown(true)).toEqual(["POLICY", "REASON", "MESSAGE"]);
+    expect(shown(true)).toEqual(["ENDED", "POLICY", "REASON", "MESSAGE"]);
     expect(shown(false)).toEqual([
       "NODE",
       "CAUSE",
@@ -122,8 +122,6 @@ describe("the CRD of Departure", () => {
       "PODS",
       "OUTCOME",
       "AGE",
-      // So that nobody takes the outcome Planned for a plan.
-      "ENDED",
     ]);
   });
 

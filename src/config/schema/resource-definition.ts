@@ -167,7 +167,7 @@ const departureDefinition: ResourceDefinition = {
     column("Pods", "integer", ".status.drain.left", "Pods still on the node."),
     column("Outcome", "string", ".status.outcome", outcome),
     age,
-    column("Ended", "date", ".status.endedAt", "Time since it ended; empty until then."),
+    wide(column("Ended", "date", ".status.endedAt", "Time since it ended; empty until then.")),
     wide(column("Policy", "string", ".spec.policy", "The policy that applies.")),
     wide(column("Reason", "string", ".status.reason", "The reason for its phase.")),
     wide(column("Message", "string", ".status.message", "The reason in one sentence.")),
