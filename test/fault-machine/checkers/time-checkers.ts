@@ -22,11 +22,20 @@ function boundOf(phase: string, node: string, view: View): number | undefined {
   return 10 * minute;
 }
 
+interface Entered {
+  readonly phase: string;
+  readonly node: string;
+  readonly at: At;
+  /** The longest one so far. */
+  bound: number;
+  isTold: boolean;
+}
+
 export const phasesEnd: Checker = {
   name: "phases-end",
   rule: "every phase of a voluntary departure ends within a bound that its policy gives",
   start: () => {
-    const entered = new Map<string, { phase: string; node: string; at: At; isTold: boolean }>();
+    const entered = new Map<string, Entered>();
     return (event, view) => {
       if (event.kind === "Change" && event.storage.startsWith("departures.")) {
         const departure = event.object as DepartureObject;
@@ -36,13 +45,20 @@ export const phasesEnd: Checker = {
           event.type !== "DELETED" && isVoluntary(departure) && underWay.includes(phase);
         if (!isMeant) entered.delete(uid);
         else if (entered.get(uid)?.phase !== phase)
-          entered.set(uid, { phase, node: departure.spec.node.name, at: event.at, isTold: false });
+          entered.set(uid, {
+            ...{ phase, node: departure.spec.node.name, at: event.at },
+            ...{ bound: 0, isTold: false },
+          });
       }
       for (const [uid, its] of entered) {
         // No bound is shorter, and this comes for every event.
         if (event.at - its.at <= 10 * minute) continue;
-        const bound = boundOf(its.phase, its.node, view);
-        if (its.isTold || bound === undefined || event.at - its.at <= bound) continue;
+        const now = boundOf(its.phase, its.node, view);
+        if (its.isTold || now === undefined) continue;
+        // The last pod takes its grace with it, and the phase still has to end.
+        its.bound = Math.max(its.bound, now);
+        const { bound } = its;
+        if (event.at - its.at <= bound) continue;
         const isMeant = (name: string): boolean =>
           stopsActs(name) ||
           // Nobody can uncordon a node that may not be written.
