@@ -2,11 +2,7 @@ import type { NodeFacts } from "../core/cluster/node.ts";
 import type { Decision } from "../core/departure/decision.ts";
 import { interruptionOf } from "../core/notice/interruption.ts";
 import type { Policy } from "../core/policy/policy.ts";
-import {
-  nodeDeleted,
-  RunningMachines,
-  type RunningMachinesOptions,
-} from "./departure/running-machine.ts";
+import { RunningMachines, type RunningMachinesOptions } from "./departure/running-machine.ts";
 
 type Note = Extract<Decision, { kind: "Note" }>;
 
@@ -26,17 +22,13 @@ export class UnbegunEnds {
 
   /**
    * The end of a departure as far as there is evidence. Undefined if a read of the API server shows
-   * that its node is still there: a list may have been answered from an old cache, or in part. A
-   * node without a machine was taken by the cloud; if the cloud shows that the same machine runs,
-   * somebody has deleted its Node.
+   * that its node is still there: a list may have been answered from an old cache, or in part.
    */
   async confirmed(note: Note, policy: Policy, signal: AbortSignal): Promise<Note | undefined> {
     const { event, departure } = note;
     if (event !== "NodeGone" && event !== "MachineReplaced") return note;
     const fresh = await this.#options.readNode(departure.node.name);
     if (interruptionOf(departure, fresh)?.event !== event) return undefined;
-    if (event !== "NodeGone") return note;
-    if (!(await this.#running.has(departure, policy, signal))) return note;
-    return { ...note, event: "Cancelled", reason: "PlanChanged", detail: nodeDeleted };
+    return this.#running.withEvidence(note, { departure, policy }, signal);
   }
 }

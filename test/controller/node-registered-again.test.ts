@@ -14,14 +14,17 @@ import {
 } from "../support/model-world.ts";
 
 /** n1 drains slowly by request; `running` is what the cloud says of its machine. */
-async function draining(running: boolean): Promise<{
+async function draining(
+  running: boolean,
+  spec: Readonly<Record<string, unknown>> = {},
+): Promise<{
   readonly world: ModelWorld;
   readonly stop: () => Promise<void>;
 }> {
   const world = new ModelWorld();
   for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
   webWorkload(world, { replicas: 6, maxUnavailable: 0 });
-  spotPolicy(world, {});
+  spotPolicy(world, spec);
   const { releaser } = world;
   const cloud: InstanceReleaser = {
     ...releaser,
@@ -62,6 +65,48 @@ describe("a Node that is deleted while it is drained by request", () => {
     expect(world.statusOf("n1").outcome).not.toBe("Cancelled");
   });
 });
+
+describe("a machine that is rebooted without a notice", () => {
+  it("ends its drain as cancelled: the cloud has not taken it", async () => {
+    const { world, stop } = await draining(true);
+    reboot(world, "n1");
+    await world.pass(minutes(2));
+    await stop();
+    expect(world.statusOf("n1")).toMatchObject({
+      ...{ phase: "Ended", reason: "MachineRebooted", outcome: "Cancelled" },
+    });
+    expect(world.marksOf("n1")).toEqual([]);
+  });
+
+  it("ends its planned departure as cancelled, and is planned anew", async () => {
+    const { world, stop } = await draining(true, { lifetime: { max: "24h" } });
+    const [before] = ofNode(world, "n2");
+    reboot(world, "n2");
+    await world.pass(minutes(2));
+    await stop();
+    const [old, planned] = ofNode(world, "n2");
+    expect(old?.metadata?.uid).toBe(before?.metadata?.uid);
+    expect(old?.status).toMatchObject({ reason: "MachineRebooted", outcome: "Cancelled" });
+    expect(planned?.status).toMatchObject({ phase: "Scheduled" });
+  });
+});
+
+function ofNode(world: ModelWorld, name: string): readonly KubeObject[] {
+  return world
+    .list(departures)
+    .filter(({ spec }) => (spec as { readonly node: { readonly name: string } }).node.name === name)
+    .toSorted((a, b) =>
+      `${a.metadata?.creationTimestamp}` < `${b.metadata?.creationTimestamp}` ? -1 : 1,
+    );
+}
+
+function reboot(world: ModelWorld, name: string): void {
+  world.api.handle({
+    ...{ method: "PATCH", path: `${nodes}/${name}/status` },
+    patchType: "application/merge-patch+json",
+    body: { status: { nodeInfo: { bootID: "another-boot" } } },
+  });
+}
 
 describe("a Node that its kubelet registers anew under a notice", () => {
   it("is cordoned and drained by the same deadline", async () => {
@@ -125,13 +170,15 @@ function uidOf(spec: unknown): string {
 }
 
 function depart(world: ModelWorld, name: string): void {
-  const uid = world.get(`${nodes}/${name}`)?.metadata?.uid ?? "";
+  const { metadata, spec, status } = world.get(`${nodes}/${name}`) as KubeObject;
+  const { bootID } = (status as { readonly nodeInfo: { readonly bootID: string } }).nodeInfo;
+  const { providerID } = spec as { readonly providerID: string };
   world.create(departures, {
     apiVersion: "lastcall.dev/v1alpha1",
     kind: "Departure",
     metadata: { name: `${name}-by-hand` },
     spec: {
-      node: { name, uid, providerID: `gce://demo/${name}/${name}` },
+      node: { name, uid: metadata?.uid, providerID, bootID },
       cause: "Manual",
       departAt: formatInstant(world.clock.now()),
     },

@@ -32,7 +32,7 @@ import { stepsOf } from "./departure-steps.ts";
 import { DepartureTelemetry } from "./departure-telemetry.ts";
 import { Failing, mostFailingMs } from "./failing.ts";
 import { MarkUpkeep, noticeOf } from "./prepare.ts";
-import { nodeDeleted, RunningMachines } from "./running-machine.ts";
+import { RunningMachines } from "./running-machine.ts";
 import { StatusWriter } from "./status-writer.ts";
 import {
   isCloudsToTake,
@@ -378,14 +378,11 @@ export class DepartureRun {
     return found;
   }
 
-  /** A Node may be deleted while its machine runs. A notice stands, whatever the cloud shows. */
   async #withEvidence(result: PhaseResult, signal: AbortSignal): Promise<PhaseResult> {
     const departure = this.#departure;
-    const isUndone = departure.status.phase === "RollingBack";
-    if (result.event !== "NodeGone" || isNoticed(departure) || isUndone) return result;
-    const isRunning = await new RunningMachines(this.#context).has(departure, this.#policy, signal);
-    if (!isRunning) return result;
-    return { event: "Cancelled", reason: "CancelledByPerson", detail: nodeDeleted };
+    if (departure.status.phase === "RollingBack") return result;
+    const machines = new RunningMachines(this.#context);
+    return machines.withEvidence(result, { departure, policy: this.#policy }, signal);
   }
 
   /** Recounts the remaining pods of a drain that ends early; keeps the last count on errors. */

@@ -1,6 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { MachineState, ReleasedMachine, ReleaserChoice } from "../../contracts/cloud.ts";
-import type { Departure } from "../../core/departure/departure.ts";
+import { type Departure, isNoticed } from "../../core/departure/departure.ts";
+import type { PhaseResult } from "../../core/departure/ledger.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { releaseModeOf } from "../../core/policy/release-answer.ts";
 import { type Millis, millis, seconds } from "../../core/time/time.ts";
@@ -10,13 +11,15 @@ export interface RunningMachinesOptions {
   readonly clock: Clock;
 }
 
+interface Subject {
+  readonly departure: Departure;
+  readonly policy: Policy;
+}
+
 /** A cloud that does not respond within this time says nothing, whoever else it is asked about. */
 const answerWithinMs: Millis = seconds(5);
 
-/** Why a departure ends whose Node is gone, although its machine runs. */
-export const nodeDeleted = "its Node was deleted, and its machine still runs";
-
-/** Asks clouds about machines whose Nodes are gone; they have one time for all the answers. */
+/** Asks clouds about machines whose Nodes are gone, or have another boot, in one time for all. */
 export class RunningMachines {
   readonly #options: RunningMachinesOptions;
   /** Until when the cloud may answer (monotonic); counts from the first question. */
@@ -27,18 +30,33 @@ export class RunningMachines {
   }
 
   /**
-   * Whether the cloud shows that the departure's machine runs, so that somebody has deleted its
-   * Node. False if it cannot be known, as when the cloud has made a machine of that name since.
+   * What ended a departure, as far as there is evidence. A machine that is gone was taken by the
+   * cloud; if the cloud shows that it runs, it has only been rebooted, or somebody has deleted its
+   * Node. A notice stands, whatever the cloud shows.
    */
-  async has(
-    { node, createdAt }: Departure,
-    { instance }: Policy,
+  async withEvidence<Result extends PhaseResult>(
+    result: Result,
+    about: Subject,
     signal: AbortSignal,
-  ): Promise<boolean> {
-    const mode = releaseModeOf({ labels: {} }, instance);
+  ): Promise<Result> {
+    const { event, reason } = result;
+    const isReplaced = event === "MachineReplaced" && reason === "MachineReplaced";
+    if (isNoticed(about.departure) || !(isReplaced || event === "NodeGone")) return result;
+    if (!(await this.#has(about, signal))) return result;
+    if (isReplaced) return { ...result, reason: "MachineRebooted" };
+    const detail = "its Node was deleted, and its machine still runs";
+    return { ...result, event: "Cancelled", reason: "CancelledByPerson", detail };
+  }
+
+  /** False if it cannot be known, as when the cloud has made a machine of that name since. */
+  async #has({ departure, policy }: Subject, signal: AbortSignal): Promise<boolean> {
+    const { node, createdAt } = departure;
     const { providerID } = node;
-    if (mode === "None" || providerID === undefined || createdAt === undefined) return false;
-    const state = await this.#describe({ providerID, mode }, signal);
+    if (providerID === undefined || createdAt === undefined) return false;
+    const mode = releaseModeOf({ labels: {} }, policy.instance);
+    // A cloud that must not release the machine may be asked about it.
+    const asked = { providerID, mode: mode === "None" ? "Recreate" : mode } as const;
+    const state = await this.#describe(asked, signal);
     if (state?.kind !== "Present" || !state.running) return false;
     return state.bornAt !== undefined && state.bornAt <= createdAt;
   }

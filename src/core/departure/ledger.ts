@@ -253,6 +253,7 @@ function ended(
     phase: before.phase,
     event: change.event,
     undoneBy: before.phase === "RollingBack" ? undoingOf(before) : undefined,
+    rebooted: (before.phase === "RollingBack" ? before : change).reason === "MachineRebooted",
     noticed: departure.noticedAt !== undefined,
     podsForced: before.drain?.forced ?? 0,
     podsLeft: before.drain?.left ?? 0,
@@ -304,6 +305,8 @@ export interface OutcomeFacts {
   readonly event: PhaseEvent;
   /** The event that started the roll-back, if there was one. */
   readonly undoneBy?: Undoing | undefined;
+  /** It ended because its machine was rebooted, and is still there. */
+  readonly rebooted?: boolean | undefined;
   /** Whether a notice turned a planned departure into an interruption. */
   readonly noticed: boolean;
   readonly podsForced: number;
@@ -321,6 +324,7 @@ export function outcomeOf(facts: OutcomeFacts): Outcome {
   if (facts.event === "RolledBack" && facts.undoneBy === "GaveUp") return "RolledBack";
   if (facts.event === "RolledBack" && facts.undoneBy === "Fault") return "Failed";
   const byCloud = facts.noticed || !isVoluntary(facts.cause);
+  if (facts.rebooted === true && !byCloud) return "Cancelled";
   if (byCloud || takenByCloud(facts)) return facts.podsLeft > 0 ? "Expired" : "Preempted";
   return facts.podsForced > 0 || facts.podsLeft > 0 ? "Forced" : "Planned";
 }

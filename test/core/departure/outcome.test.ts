@@ -66,6 +66,16 @@ const cases: readonly (readonly [string, Partial<OutcomeFacts>, Outcome])[] = [
     { phase: "RollingBack", event: "RolledBack", undoneBy: "MachineReplaced" },
     "Preempted",
   ],
+  [
+    "ended by a reboot of its machine, which stays",
+    { phase: "RollingBack", event: "RolledBack", undoneBy: "MachineReplaced", rebooted: true },
+    "Cancelled",
+  ],
+  [
+    "ended by the reboot that the cloud had announced",
+    { phase: "Scheduled", event: "MachineReplaced", noticed: true, rebooted: true },
+    "Preempted",
+  ],
 ];
 
 describe("the outcome of a departure whose node", () => {
