@@ -311,12 +311,12 @@ const table: readonly Row[] = [
     "With Lastcall nodes leave one by one, drained and replaced: 1000 of 1000 are still to go",
   ],
   [
-    "the board: pods left",
+    "the board: pods still there",
     (count) => english.podsLeft(count, count),
-    "0 of 0 pods left",
-    "1 of 1 pod left",
-    "2 of 2 pods left",
-    "1000 of 1000 pods left",
+    "0 of 0 pods still there",
+    "1 of 1 pod still there",
+    "2 of 2 pods still there",
+    "1000 of 1000 pods still there",
   ],
   ["the board: nodes of a policy", english.matched, "0 nodes", "1 node", "2 nodes", "1000 nodes"],
   [
