@@ -99,7 +99,9 @@ export class ReleaseChecks {
       const mode = releaseModeOf(node, { release: "Recreate" });
       return checkerOf({ node, mode }, releaserFor) !== undefined;
     });
-    for (const [uid, { answer }] of this.#entries) if (!answers.has(uid)) answers.set(uid, answer);
+    for (const [uid, { answer }] of this.#entries) {
+      if (!answers.has(uid) || answer.mode === "None") answers.set(uid, answer);
+    }
     return answers;
   }
 
@@ -138,6 +140,7 @@ export class ReleaseChecks {
     const samples = this.#samples(need.plan);
     const questions = [...need.asks, ...samples.values(), ...this.#staleProblems(need)];
     const known = (question: ReleasabilityQuestion) =>
+      question.mode !== "None" &&
       problemOfName(
         question.node,
         () => checkerOf(question, this.#options.releaserFor) !== undefined,
@@ -184,7 +187,8 @@ export class ReleaseChecks {
       .map(({ question }) => question);
   }
 
-  #isPaused({ node }: ReleasabilityQuestion): boolean {
+  #isPaused({ node, mode }: ReleasabilityQuestion): boolean {
+    if (mode === "None") return false;
     return (this.#pausedUntilMs.get(cloudOf(node)) ?? 0) > this.#options.clock.monotonic();
   }
 
@@ -208,8 +212,10 @@ export class ReleaseChecks {
     const before = this.#entries.get(uid)?.answer;
     const againMs = this.#options.clock.monotonic() + problemForMs;
     this.#entries.set(uid, { question, answer, againMs });
-    // A pod that keeps its node says nothing against the cloud, which has been asked before.
-    this.#noteCloud(cloudOf(question.node), isOfCloud(answer) ? answer : { kind: "Possible" });
+    if (question.mode !== "None") {
+      // A pod that keeps its node says nothing against the cloud, which has been asked before.
+      this.#noteCloud(cloudOf(question.node), isOfCloud(answer) ? answer : { kind: "Possible" });
+    }
     if (answer.kind === "Possible" || before?.kind !== "Problem") return "News";
     return before.reason === answer.reason && before.detail === answer.detail ? "Known" : "News";
   }
@@ -251,6 +257,16 @@ async function askAboutRelease(
   signal: AbortSignal,
 ): Promise<ReleaseAnswer> {
   const { node, mode, before } = question;
+  const pods = async (): Promise<ReleaseAnswer> => {
+    const obstacle = await drainObstacle(node, policyOf(node, view()));
+    // What is known to keep the node is not gone because nobody answers.
+    if (obstacle === "Unknown" && before?.kind === "Problem" && !isOfCloud(before)) return before;
+    if (typeof obstacle !== "string") {
+      return { kind: "Problem", reason: "DrainImpossible", detail: obstacle.detail, mode };
+    }
+    return { kind: "Possible", mode, untilAt: plus(clock.now(), goodForMs) };
+  };
+  if (mode === "None") return pods();
   const { providerID } = node;
   const refused = ownerProblem(node, mode);
   if (refused !== undefined) return { ...impossible(refused), mode };
@@ -266,13 +282,7 @@ async function askAboutRelease(
     const detach = detachOf(node, view());
     const found = await Promise.race([checker.check({ providerID, mode, detach }, until), limit]);
     if (found.kind !== "Possible") return { ...impossible(found.problem), mode };
-    const obstacle = await drainObstacle(node, policyOf(node, view()));
-    // What is known to keep the node is not gone because nobody answers.
-    if (obstacle === "Unknown" && before?.kind === "Problem" && !isOfCloud(before)) return before;
-    if (typeof obstacle !== "string") {
-      return { kind: "Problem", reason: "DrainImpossible", detail: obstacle.detail, mode };
-    }
-    return { kind: "Possible", mode, untilAt: plus(clock.now(), goodForMs) };
+    return await pods();
   } catch (error) {
     signal.throwIfAborted();
     const fault = isLastcallError(error) ? error : unexpected(providerID, error);

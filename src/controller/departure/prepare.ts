@@ -211,8 +211,8 @@ export async function lookAhead(context: StepContext, signal: AbortSignal): Prom
 }
 
 /**
- * Checks, last before the cordon, that the machine can be released. A notice that arrives meanwhile
- * ends the check.
+ * Checks, last before the cordon, that the machine can be released, and that no pod is known to
+ * keep it. A notice that arrives meanwhile ends the check.
  */
 export async function checkRelease(
   context: StepContext,
@@ -221,7 +221,7 @@ export async function checkRelease(
   const { policy, departure } = context;
   const node = targetOf(context);
   const mode = releaseModeOf(node, policy.instance);
-  if (mode === "None" || isNoticed(departure())) return undefined;
+  if (isNoticed(departure())) return undefined;
   const over = new AbortController();
   const stopObserving = context.onObserved(() => {
     if (isNoticed(departure())) over.abort();

@@ -48,10 +48,10 @@ export interface ReleaseProblem {
   readonly detail: string;
 }
 
-/** A question about one machine. */
+/** A question about one machine; with `None`, only about the pods that may keep it. */
 export interface ReleasabilityQuestion {
   readonly node: NodeFacts;
-  readonly mode: Exclude<ReleaseMode, "None">;
+  readonly mode: ReleaseMode;
 }
 
 export type ReleaseAnswer = (
@@ -167,14 +167,20 @@ export interface ReleaseCase {
 /** Whether a node may be drained by plan or by request, considering only its machine. */
 export function releaseVerdict({ policy, node, answer, at }: ReleaseCase): ReleaseVerdict {
   const mode = releaseModeOf(node, policy.instance);
-  if (mode === "None") return { kind: "Allowed" };
+  // Nothing is asked of a cloud; what is known of the pods holds nevertheless.
+  if (mode === "None") return answer?.mode === mode ? known(answer) : { kind: "Allowed" };
   const refused = ownerProblem(node, mode);
   if (refused !== undefined) return { ...impossible(refused), kind: "Held" };
   if (answer === undefined || (answer.mode ?? mode) !== mode) return { kind: "NotAsked", mode };
   if (answer.kind === "Possible") {
     const isOld = answer.untilAt !== undefined && answer.untilAt <= at;
-    return isOld ? { kind: "NotAsked", mode } : { kind: "Allowed" };
+    if (isOld) return { kind: "NotAsked", mode };
   }
+  return known(answer);
+}
+
+function known(answer: ReleaseAnswer): ReleaseVerdict {
+  if (answer.kind === "Possible") return { kind: "Allowed" };
   return { kind: "Held", reason: answer.reason, detail: answer.detail };
 }
 
@@ -193,7 +199,7 @@ export function releaseStanding(
   departures: readonly { readonly node: NodeFacts }[],
   { answers, at }: { readonly answers: ReleaseAnswers | undefined; readonly at: Instant },
 ): ReleaseStanding | undefined {
-  if (answers === undefined || policy.instance.release === "None") return undefined;
+  if (answers === undefined) return undefined;
   const found = departures.flatMap(({ node }) => {
     const verdict = releaseVerdict({ policy, node, answer: answers.get(node.uid), at });
     return verdict.kind === "Held" ? [{ name: node.name, answer: verdict }] : [];
