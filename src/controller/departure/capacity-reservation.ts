@@ -1,5 +1,5 @@
 import { Wakeup } from "../../contracts/clock.ts";
-import type { FollowedPlaceholders } from "../../contracts/cluster.ts";
+import type { FollowedPlaceholders, FollowedPods } from "../../contracts/cluster.ts";
 import { backoffMs } from "../../core/chance/chance.ts";
 import { osLabel } from "../../core/cluster/node.ts";
 import type { BudgetFacts, PodFacts, PodPlacement } from "../../core/cluster/pod.ts";
@@ -109,8 +109,11 @@ class CapacityReservation {
       this.#context.onObserved(wake),
     ];
     try {
-      const [budgets] = await Promise.all([pods.budgets(), nodePods.synced(), followed.synced()]);
       const sinceAt = reasonSince(departure.status, "ReplacementWait") ?? clock.now();
+      const lists = Promise.all([pods.budgets(), nodePods.synced(), followed.synced()]);
+      const early = await this.#endBefore(lists, { nodePods, sinceAt, signal: stop });
+      if (early !== undefined) return early;
+      const [budgets] = await lists;
       machine.trust(nodePods.pods());
       const reach = await this.#placements(nodePods.pods());
       // If the machine has been replaced, the drain detects that before it starts.
@@ -120,6 +123,35 @@ class CapacityReservation {
     } finally {
       for (const stopListening of stops) stopListening();
       done.abort();
+    }
+  }
+
+  /** The end of the reservation while it waits for lists; undefined once they are there. */
+  async #endBefore(
+    lists: Promise<unknown>,
+    about: {
+      readonly nodePods: FollowedPods;
+      readonly sinceAt: Instant;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<ReservationEnd | undefined> {
+    const { clock, policy } = this.#context;
+    const { nodePods, sinceAt, signal } = about;
+    const endsAt = plus(sinceAt, policy.replacement.timeoutMs);
+    let areThere = false;
+    const listed = lists.then(() => {
+      areThere = true;
+    });
+    // Nobody waits for them after an early end.
+    listed.catch(() => undefined);
+    for (;;) {
+      if (areThere) return undefined;
+      if (this.#isPressed()) return { verdict: "Pressed", detail: "" };
+      if (clock.now() >= endsAt) {
+        const detail = nodePods.refusal() ?? "the API server has not listed its pods";
+        return { verdict: "TimedOut", detail };
+      }
+      await Promise.race([listed, this.#wakeup.sleepUntil(endsAt, signal)]);
     }
   }
 
