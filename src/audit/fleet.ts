@@ -13,7 +13,7 @@ import {
   valueAt,
   wholeNumberOf,
 } from "../core/json/json-field.ts";
-import { type AuditNode, readNodes, type SeenPlatform, spotLabels } from "./objects/audit-node.ts";
+import { type AuditNode, type NodePlatform, readNodes, spotLabels } from "./objects/audit-node.ts";
 import { type LocalStorage, readLocalStorage } from "./objects/local-storage.ts";
 import type { Manifest } from "./objects/manifest.ts";
 import { isStatusPort, type PodTemplate, readSelector } from "./objects/pod-template.ts";
@@ -308,7 +308,7 @@ function boundsOf(
  * Whether the workload is checked against a platform: against all, or those that it can be placed
  * on.
  */
-export function canReach(workload: Workload, platform: Platform | SeenPlatform): boolean {
+export function canReach(workload: Workload, platform: Platform | NodePlatform): boolean {
   if (!("nodes" in platform)) {
     const cloud = platform.assumedCloud === undefined ? undefined : cloudOf(workload.template);
     return cloud === undefined || cloud === platform.assumedCloud;

@@ -37,7 +37,7 @@ interface DrainRecord {
 export interface PodRecord {
   readonly uid: string;
   /** When its termination started; null if it did not. */
-  readonly toldAt: Instant | null;
+  readonly terminatingAt: Instant | null;
   /** When it was gone; null while it exists. */
   readonly goneAt: Instant | null;
 }
@@ -147,7 +147,7 @@ export class DrainLog {
     let record: DrainRecord = {
       beganAt,
       plan: drainPlanReport(plan),
-      pods: plan.pods.map((pod) => ({ uid: pod.uid, toldAt: null, goneAt: null })),
+      pods: plan.pods.map((pod) => ({ uid: pod.uid, terminatingAt: null, goneAt: null })),
     };
     const look = (): void => {
       record = { ...record, pods: podsNow(record.pods, { here: followed.pods(), at: now() }) };
@@ -167,14 +167,14 @@ export class DrainLog {
 /** The pod as the plan saw it, without a deletion that came after the drain started. */
 function asBefore({ deletionAt, ...pod }: PodFacts, beganAt: Instant): PodFacts {
   if (deletionAt === undefined) return pod;
-  return toldAt({ ...pod, deletionAt }) < beganAt ? { ...pod, deletionAt } : pod;
+  return terminatingAt({ ...pod, deletionAt }) < beganAt ? { ...pod, deletionAt } : pod;
 }
 
 /**
  * When the pod's deletion was requested: its deletion timestamp is the end of the grace period. For
  * a pod that was given less than its own grace period, the result is too early.
  */
-function toldAt({ deletionAt, graceSeconds }: PodFacts): Instant {
+function terminatingAt({ deletionAt, graceSeconds }: PodFacts): Instant {
   return instant((deletionAt ?? 0) - seconds(graceSeconds));
 }
 
@@ -186,9 +186,10 @@ function podsNow(
   return records.map((record) => {
     if (record.goneAt !== null) return record;
     const pod = byUid.get(record.uid);
-    if (pod === undefined) return { ...record, toldAt: record.toldAt ?? at, goneAt: at };
-    return record.toldAt === null && pod.deletionAt !== undefined
-      ? { ...record, toldAt: at }
+    if (pod === undefined)
+      return { ...record, terminatingAt: record.terminatingAt ?? at, goneAt: at };
+    return record.terminatingAt === null && pod.deletionAt !== undefined
+      ? { ...record, terminatingAt: at }
       : record;
   });
 }

@@ -19,8 +19,8 @@ const paceMs: Millis = seconds(5);
 /** How long the plan waits for the launch time of a new machine. */
 const patienceMs: Millis = seconds(8);
 /** When to retry a machine whose launch time the cloud did not return. */
-const untoldMs: Millis = minutes(10);
-/** The first pause after an error; it doubles up to `untoldMs`. */
+const recheckMs: Millis = minutes(10);
+/** The first pause after an error; it doubles up to `recheckMs`. */
 const firstPauseMs: Millis = seconds(30);
 
 /** What is known about one machine in one boot. */
@@ -129,8 +129,8 @@ export class LaunchTimeCache {
     const failed = faults.length > 0;
     this.#failures = failed ? this.#failures + 1 : 0;
     const pauseMs = failed
-      ? Math.min(untoldMs, firstPauseMs * 2 ** (this.#failures - 1))
-      : untoldMs;
+      ? Math.min(recheckMs, firstPauseMs * 2 ** (this.#failures - 1))
+      : recheckMs;
     for (const node of nodes) {
       const told = bornAt.get(node.providerID ?? "");
       const askAgainAt = told === undefined ? now + pauseMs : Number.POSITIVE_INFINITY;

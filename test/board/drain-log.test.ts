@@ -93,8 +93,8 @@ it("keeps the plan from the start of a drain, and when each pod was terminated a
   [at, here] = [after(20), [podOf("b")]];
   podsChanged();
   expect(log.of("d1")?.pods).toEqual([
-    { uid: "uid-a", toldAt: after(2), goneAt: after(20) },
-    { uid: "uid-b", toldAt: null, goneAt: null },
+    { uid: "uid-a", terminatingAt: after(2), goneAt: after(20) },
+    { uid: "uid-b", terminatingAt: null, goneAt: null },
   ]);
 });
 

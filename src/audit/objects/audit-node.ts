@@ -33,7 +33,7 @@ export interface AuditNode {
 }
 
 /** A platform of nodes in the input, with those nodes. */
-export interface SeenPlatform extends Platform {
+export interface NodePlatform extends Platform {
   readonly nodes: readonly AuditNode[];
 }
 
@@ -82,7 +82,7 @@ export function distinctNodes(nodes: readonly AuditNode[]): readonly AuditNode[]
 export function platformsOfNodes(
   nodes: readonly AuditNode[],
   read: ReadonlyMap<string, readonly ShutdownGroup[]>,
-): readonly SeenPlatform[] {
+): readonly NodePlatform[] {
   const spot = nodes.filter((node) => node.spot);
   const seen = new Map<string, { platform: Platform; nodes: AuditNode[] }>();
   for (const node of spot.length > 0 ? spot : nodes) {

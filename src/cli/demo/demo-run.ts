@@ -165,7 +165,7 @@ export async function runSimulation(
       const onProgress = (share: number) =>
         options.onProgress((done + share) / (runs * all.length));
       const pass = { ...options, seed: seed + run, onProgress };
-      const end = side === undefined ? await runWithout(pass) : await runWith(pass, side, run);
+      const end = side === undefined ? await runUnmanaged(pass) : await runWith(pass, side, run);
       const sum = sums.get(side);
       sums.set(side, sum === undefined ? end.counts : addCounts(sum, end.counts));
       violations.push(...end.violations);
@@ -187,7 +187,7 @@ function startOf({ course }: CourseRun): Instant {
   return course?.startAt ?? demoStartAt;
 }
 
-async function runWithout(pass: CourseRun): Promise<RunEnd> {
+async function runUnmanaged(pass: CourseRun): Promise<RunEnd> {
   const clock = new VirtualClock({ startAt: startOf(pass), settle: eventLoopTurn });
   const cluster = startFleet({ ...pass, clock });
   const tally = new FleetTally(cluster);

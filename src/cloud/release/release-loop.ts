@@ -70,7 +70,7 @@ export async function releaseByLooking<Seen>(
     }
     const asked =
       ready.kind === "Staying"
-        ? await letGo(request, { seen: ready.seen, options, bounds })
+        ? await requestRelease(request, { seen: ready.seen, options, bounds })
         : "LeavesByItself";
     if (asked === "Kept") return { kind: "Kept" };
     const end = await untilGone(request.machine, { asked, options, bounds });
@@ -106,7 +106,7 @@ async function lastLooks<Seen>(
 }
 
 /** Requests the release, with further lookups after retryable errors. */
-async function letGo<Seen>(
+async function requestRelease<Seen>(
   request: LeavingRequest<Seen>,
   start: {
     readonly seen: Seen;

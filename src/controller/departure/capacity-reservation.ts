@@ -37,7 +37,7 @@ async function reservationEnd(context: StepContext, signal: AbortSignal): Promis
     return await new CapacityReservation(context).run(signal);
   } catch (error) {
     signal.throwIfAborted();
-    context.telemetry.faulted("room-failed", context.departure(), error);
+    context.telemetry.faulted("reservation-failed", context.departure(), error);
     return { verdict: "TimedOut", detail: messageOf(error) };
   }
 }
@@ -49,7 +49,7 @@ export async function freeCapacity(context: StepContext): Promise<undefined> {
   const { departure, telemetry } = context;
   if (!hasReserved(departure().status)) return;
   await removePlaceholders(context).catch((error: unknown) =>
-    telemetry.faulted("room-not-cleared", departure(), error),
+    telemetry.faulted("placeholders-not-removed", departure(), error),
   );
 }
 

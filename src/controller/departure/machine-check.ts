@@ -131,10 +131,14 @@ function wholeIdentity(named: NodeIdentity, tested: NodeIdentity): NodeIdentity 
  * Before the request, a deleted Departure gives up the release. The phase Releasing has no event to
  * cancel it, because a requested release cannot be cancelled.
  */
-const takenBack: PhaseResult = { ...departureDeleted, event: "GaveUp" };
+const deletedBefore: PhaseResult = { ...departureDeleted, event: "GaveUp" };
 
 /** The ends of a drain after which the machine is released; it is kept after any other. */
-const mayGoAfter: ReadonlySet<PhaseResult["event"]> = new Set(["Drained", "CutShort", "NodeGone"]);
+const releasedAfter: ReadonlySet<PhaseResult["event"]> = new Set([
+  "Drained",
+  "CutShort",
+  "NodeGone",
+]);
 
 /**
  * The final check before a machine is released. A scheduler that chose the node before its cordon
@@ -163,7 +167,7 @@ export class LastLook {
   async before(signal: AbortSignal): Promise<"Clear" | "Waited" | PhaseResult> {
     const { writer, departure } = this.#context;
     const [node, isLive] = await Promise.all([this.#readNode(), writer.isLive(departure())]);
-    if (!isLive) return takenBack;
+    if (!isLive) return deletedBefore;
     const lost = node && this.#lost(node);
     if (lost !== undefined) return lost;
     const shared = sharedMachine(node ?? departure().node, this.#context.view().nodes);
@@ -186,8 +190,8 @@ export class LastLook {
     const isLate = isDrained && toLeave.some(({ uid }) => !known.has(uid));
     if (isLate) memory.lateSinceAt = clock.now();
     const result = await runSteps(this.#drainSteps, this.#context, signal);
-    if (result?.event === "Cancelled") return takenBack;
-    if (result !== undefined && !mayGoAfter.has(result.event)) return result;
+    if (result?.event === "Cancelled") return deletedBefore;
+    if (result !== undefined && !releasedAfter.has(result.event)) return result;
     for (const { uid } of toLeave) this.#drained.add(uid);
     return "Waited";
   }

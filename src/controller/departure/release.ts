@@ -123,7 +123,7 @@ async function release(
           : undefined,
       );
       const machineId = written?.status.machine?.id ?? found;
-      const kept = await letGo(departure, { ...details, machineId, context }, signal);
+      const kept = await requestRelease(departure, { ...details, machineId, context }, signal);
       if (kept !== undefined) return kept;
     }
   }
@@ -198,14 +198,14 @@ function idOf(state: MachineState, { departure, node }: StepContext): string | u
 }
 
 /** Releases the machine. Returns a result if the final check kept it instead. */
-async function letGo(
+async function requestRelease(
   departure: Departure,
   details: ReleaseDetails & { readonly machineId: string; readonly context: StepContext },
   signal: AbortSignal,
 ): Promise<PhaseResult | undefined> {
   const { mode, machineId, lastLook } = details;
   let kept: PhaseResult | undefined;
-  const mayGo = async () => {
+  const confirmOnce = async () => {
     const found = await lastLook.before(signal);
     if (typeof found === "string") return found;
     kept = found;
@@ -216,7 +216,7 @@ async function letGo(
   assert(providerID !== undefined, "a machine is released only where its providerID is known");
   const isOutOfGroup = () => mayBeDetached(actions.records);
   const machine = { providerID, machineId, mode };
-  const request = { ...machine, requestId: departure.uid, lastLook: mayGo, isOutOfGroup };
+  const request = { ...machine, requestId: departure.uid, lastLook: confirmOnce, isOutOfGroup };
   await releaserOf(machine, releaserFor).release(request, signal);
   if (kept === undefined) await lastLook.after();
   return kept;

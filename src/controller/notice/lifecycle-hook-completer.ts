@@ -87,15 +87,15 @@ export class LifecycleHookCompleter {
   async #extend(wait: Wait, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const { hook, hooks } = wait;
-    let toldAt = hook.at;
+    let extendedAt = hook.at;
     for (;;) {
       try {
         wait.limits ??= await hooks.limits(hook, signal);
         if (wait.limits === undefined) return;
-        const dueAt = plus(toldAt, millis(wait.limits.heartbeatMs / 2));
+        const dueAt = plus(extendedAt, millis(wait.limits.heartbeatMs / 2));
         await clock.sleepUntil(dueAt, signal);
         if ((await hooks.extend(hook, signal)) !== "Completed") return;
-        toldAt = clock.now();
+        extendedAt = clock.now();
       } catch (error) {
         signal.throwIfAborted();
         this.#tellTrouble(error);

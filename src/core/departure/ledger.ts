@@ -319,8 +319,8 @@ export interface OutcomeFacts {
  * but pods had to be deleted regardless of their budget, or remained.
  */
 export function outcomeOf(facts: OutcomeFacts): Outcome {
-  const takenBack = facts.event === "Cancelled" || facts.event === "Withdrawn";
-  if (takenBack || facts.undoneBy === "Cancelled") return "Cancelled";
+  const isCancelled = facts.event === "Cancelled" || facts.event === "Withdrawn";
+  if (isCancelled || facts.undoneBy === "Cancelled") return "Cancelled";
   if (facts.event === "RolledBack" && facts.undoneBy === "GaveUp") return "RolledBack";
   if (facts.event === "RolledBack" && facts.undoneBy === "Fault") return "Failed";
   const byCloud = facts.noticed || !isVoluntary(facts.cause);

@@ -59,7 +59,7 @@ function lookAt(departure: Departure, node: NodeFacts | undefined): Interruption
   }
   if (isToBeginAnew(departure)) return { event: "Noticed", reason: "Noticed" };
   if (departure.status.startedAt === undefined || !isVoluntary(departure.cause)) return undefined;
-  return takenBack(departure, node);
+  return cancellation(departure, node);
 }
 
 /** The end of a departure by another machine behind its node, or by another boot of its own. */
@@ -84,7 +84,7 @@ function isToBeginAnew({ cause, noticedAt, status }: Departure): boolean {
  * annotation in place, or by a hold. A node without our annotation proves nothing, because its
  * state may be older than our marks.
  */
-function takenBack(departure: Departure, node: NodeFacts): Interruption | undefined {
+function cancellation(departure: Departure, node: NodeFacts): Interruption | undefined {
   const ours = node.annotations[departureAnnotation] === departure.name;
   if (ours && !node.unschedulable) return cancelled("the node was uncordoned");
   if (departure.hold) return cancelled("the Departure has spec.hold set");

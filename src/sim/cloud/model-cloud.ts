@@ -216,7 +216,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     if (underWay !== undefined) return untilAborted(underWay, signal);
     const found = await this.#lastLooks(request);
     signal.throwIfAborted();
-    return "kind" in found ? found : untilAborted(this.#letGo(found, request), signal);
+    return "kind" in found ? found : untilAborted(this.#requestRelease(found, request), signal);
   }
 
   /** The machine to release, or the result that ends the release instead. */
@@ -236,7 +236,7 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     return slot.machine.id === request.machineId ? slot : { kind: "Replaced" };
   }
 
-  #letGo(slot: Slot, { mode, requestId }: ReleaseRequest): Promise<ReleaseResult> {
+  #requestRelease(slot: Slot, { mode, requestId }: ReleaseRequest): Promise<ReleaseResult> {
     if (mode === "Delete") slot.closed = true;
     const gone = this.#whenGone(slot.machine.id).then(() => {
       // No longer needed: the machine itself now shows it is gone, or another one has its place.

@@ -97,8 +97,8 @@ function Happened({ view, departure }: HappenedProps): VNode | null {
   const { beganAt, plan, pods } = record;
   const until = past?.endedAt ?? now;
   const since = (at: number): number => Math.max(0, (at - beganAt) / 1000);
-  const ends = pods.map(({ toldAt, goneAt }) =>
-    since(goneAt ?? (toldAt === null ? beganAt : until)),
+  const ends = pods.map(({ terminatingAt, goneAt }) =>
+    since(goneAt ?? (terminatingAt === null ? beganAt : until)),
   );
   const planned = plan.pods.map((pod) => pod.startSeconds + pod.graceSeconds);
   const most = Math.max(1, plan.noticeSeconds ?? 0, ...ends, ...planned);
@@ -134,9 +134,9 @@ interface HappenedBarProps {
 
 function HappenedBar({ view, pod, record, loss, most, since, until }: HappenedBarProps): VNode {
   const { words, language } = view;
-  const { toldAt = null, goneAt = null } = record ?? {};
-  const start = toldAt === null ? 0 : since(toldAt);
-  const took = toldAt === null ? 0 : since(goneAt ?? until) - start;
+  const { terminatingAt = null, goneAt = null } = record ?? {};
+  const start = terminatingAt === null ? 0 : since(terminatingAt);
+  const took = terminatingAt === null ? 0 : since(goneAt ?? until) - start;
   const share = (seconds: number): string => shareOf(seconds, most);
   const planned = words.plannedGrace(
     secondsText(pod.startSeconds, language),
@@ -151,7 +151,7 @@ function HappenedBar({ view, pod, record, loss, most, since, until }: HappenedBa
             class="asked"
             style={{ left: share(pod.startSeconds), width: share(pod.graceSeconds) }}
           />
-          {toldAt === null ? null : (
+          {terminatingAt === null ? null : (
             <i
               class={goneAt === null ? "took going" : loss === undefined ? "took" : "took lost"}
               style={{ left: share(start), width: share(took) }}
@@ -159,12 +159,12 @@ function HappenedBar({ view, pod, record, loss, most, since, until }: HappenedBa
           )}
         </>
       }
-      count={toldAt === null ? "–" : secondsText(Math.round(took), language)}
+      count={terminatingAt === null ? "–" : secondsText(Math.round(took), language)}
     >
       <span class="why">
         {planned}
-        {toldAt === null ? ` · ${words.notTold}` : ""}
-        {toldAt !== null && goneAt === null ? ` · ${words.stillThere}` : ""}
+        {terminatingAt === null ? ` · ${words.notTold}` : ""}
+        {terminatingAt !== null && goneAt === null ? ` · ${words.stillThere}` : ""}
       </span>
       {loss === undefined ? null : <Loss view={view} loss={loss} />}
     </DrainRow>

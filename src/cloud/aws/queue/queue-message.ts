@@ -260,17 +260,17 @@ const longestUnderWayMs: Millis = hours(30 * 24);
  * AWS's own samples (1970), is ignored. Any other time counts, so that an old event put back into
  * the queue drains nothing.
  */
-function eventAt(time: unknown, toldAt: Instant): Instant {
-  const at = replayedAt(time, toldAt);
-  return between(at, toldAt) > longestUnderWayMs ? toldAt : at;
+function eventAt(time: unknown, sentAt: Instant): Instant {
+  const at = replayedAt(time, sentAt);
+  return between(at, sentAt) > longestUnderWayMs ? sentAt : at;
 }
 
 /**
  * An event cannot happen after it was reported: a clock that is ahead would make the deadline too
  * late.
  */
-function replayedAt(time: unknown, toldAt: Instant): Instant {
-  return earlier(instantOf(time) ?? toldAt, toldAt);
+function replayedAt(time: unknown, sentAt: Instant): Instant {
+  return earlier(instantOf(time) ?? sentAt, sentAt);
 }
 
 function instantOf(value: unknown): Instant | undefined {
