@@ -111,8 +111,12 @@ function bind(
 ): void {
   if (stage.get("nodes", node) === undefined) return;
   const containers = [{ name: "main", image: "app:1", resources: { requests: { cpu: "10m" } } }];
-  stage.post("/api/v1/namespaces/default/pods", {
-    metadata: { name: pod, labels: { app: "late" } },
+  const path = "/api/v1/namespaces/default/pods";
+  // Two faults of this kind may answer to the same cordon.
+  const found = stage.cluster.api.handle({ method: "GET", path: `${path}/${pod}` });
+  const name = found.status === 200 ? `${pod}-too` : pod;
+  stage.post(path, {
+    metadata: { name, labels: { app: "late" } },
     spec: { nodeName: node, terminationGracePeriodSeconds: graceSeconds, containers },
   });
 }
