@@ -4,17 +4,8 @@ import { budgetAnswers, type DrainReason } from "../departure/drain-reason.ts";
 import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
 import { explainDrain } from "../drain-plan/drain-plan-report.ts";
 import type { DrainRule } from "../policy/policy.ts";
-import {
-  between,
-  earlier,
-  earliest,
-  type Instant,
-  type Millis,
-  millis,
-  minus,
-  plus,
-  seconds,
-} from "../time/time.ts";
+import { between, earliest, type Instant, type Millis, millis, plus } from "../time/time.ts";
+import { unaskedUntil } from "./drain-overtime.ts";
 import {
   countDrain,
   type DrainAct,
@@ -30,14 +21,7 @@ import {
   withReturned,
 } from "./drain-progress.ts";
 import { currentRecords, type Termination, type TerminationRecords } from "./drain-time.ts";
-import {
-  type DrainLimit,
-  isUntouchable,
-  leastTime,
-  type Turn,
-  type TurnView,
-  turnOf,
-} from "./drain-turn.ts";
+import { type DrainLimit, isUntouchable, type Turn, type TurnView, turnOf } from "./drain-turn.ts";
 
 export interface DrainState {
   readonly plan: DrainPlan;
@@ -128,7 +112,7 @@ export function nextDrainActs(state: DrainState): DrainStep {
   return {
     acts: acting.map(({ turn }) => turn.act),
     progress: next,
-    askAgainAt: soonest([...turns.map(({ turn }) => lookAt(turn)), endOf(state)], now),
+    askAgainAt: soonest([...turns.map(({ turn }) => lookAt(turn)), ...endsOf(state, next)], now),
     verdict,
     deadlineAt: plan.deadlineAt,
     counts: withReturned(
@@ -168,6 +152,17 @@ function endOf(state: DrainState): Instant | undefined {
   return plus(state.startedAt, timeoutSpan(state));
 }
 
+/** When the verdict may change by time alone. */
+function endsOf(state: DrainState, progress: DrainProgress): readonly (Instant | undefined)[] {
+  const endAt = endOf(state);
+  const isPast = endAt !== undefined && state.now >= endAt;
+  return isPast ? overtimeOf(state, progress) : [endAt];
+}
+
+function overtimeOf(state: DrainState, progress: DrainProgress): readonly Instant[] {
+  return unaskedUntil({ ...state, progress, limit: limitOf(state), spanMs: timeoutSpan(state) });
+}
+
 function verdictOf(
   state: DrainState,
   about: { readonly progress: DrainProgress; readonly unplanned: readonly PodIdentity[] },
@@ -177,39 +172,10 @@ function verdictOf(
   const endAt = endOf(state);
   if (endAt === undefined || state.now < endAt) return "Running";
   if (state.plan.deadlineAt !== undefined) return "DeadlineReached";
-  return isEnding(state, about) || isUnasked(state, about) ? "Running" : "TimedOut";
+  return isEnding(state, about) || overtimeOf(state, about.progress).length > 0
+    ? "Running"
+    : "TimedOut";
 }
-
-/**
- * Whether the policy would proceed without a pod that the API server has not decided about, or that
- * has had less time since than a pod that is asked at the last moment. Such pods get another
- * timeout, and no more.
- */
-function isUnasked(
-  state: DrainState,
-  about: { readonly progress: DrainProgress; readonly unplanned: readonly PodIdentity[] },
-): boolean {
-  const { plan, rule, now } = state;
-  const spanMs = timeoutSpan(state);
-  const isOver = now >= plus(state.startedAt, millis(2 * spanMs));
-  if (rule.onTimeout !== "Proceed" || isOver) return false;
-  const view = { plan, limit: limitOf(state), records: new Map(), now };
-  return plan.pods.some((planned) => {
-    const pod = about.progress[planned.uid];
-    if (pod === undefined || pod.kind === "Gone" || isUntouchable(planned, view)) return false;
-    if (pod.kind === "Leaving") {
-      // An earlier leader, or an earlier drain of these pods, may have asked.
-      const wholeMs = seconds(planned.wantedGraceSeconds);
-      const askedAt = earlier(pod.sinceAt, minus(pod.deadlineAt, wholeMs));
-      return now < earlier(pod.deadlineAt, plus(askedAt, leastTime(planned, spanMs)));
-    }
-    const trouble = pod.kind === "InFlight" ? (pod.held ?? pod.trouble) : pod.trouble;
-    return trouble === undefined || undecided.has(trouble.reason);
-  });
-}
-
-/** What the API server, or the way to it, answers without deciding about the pod. */
-const undecided: ReadonlySet<DrainReason> = new Set(["AnswerLost", "ApiOverloaded"]);
 
 /**
  * Whether all remaining pods are terminating, with grace periods longer than the timeout: rolling
