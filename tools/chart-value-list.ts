@@ -42,7 +42,6 @@ const shortName: JsonSchema = {
 };
 const repository: JsonSchema = {
   ...{ type: "string", minLength: 1, pattern: "^[a-z0-9][-._a-z0-9:/]*$" },
-  not: { pattern: "estafette-gke-preemptible-killer" },
 };
 const digest: JsonSchema = { type: "string", pattern: "^(sha256:[0-9a-f]{64})?$" };
 const pullPolicy: JsonSchema = { enum: ["Always", "IfNotPresent", "Never"] };

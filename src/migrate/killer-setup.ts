@@ -49,6 +49,7 @@ export function killerValuesSetup(values: unknown, file: string): ToolSetup {
   const kept = sameName.map((name) => [name, values[name]] as const);
   const renamed = Object.entries(otherName).map(([from, to]) => [to, values[from]] as const);
   const replicas = replicasIn(values, file);
+  const added = addedValues(values);
   return {
     settings,
     values: onlyGiven({
@@ -57,13 +58,14 @@ export function killerValuesSetup(values: unknown, file: string): ToolSetup {
       ...(replicas !== 1 && { controller: { replicas } }),
       secret: secretValues(fieldsIn(values, "secret")),
       extraEnv: other,
+      ...added,
     }),
     notes: [
       ...unknown.map(
         (flag) => `${file}: the flag ${flag} is not a setting of the killer 1.3.1 and is omitted`,
       ),
       ...Object.keys(values)
-        .filter((name) => !known.includes(name) && isGiven(values[name]))
+        .filter((name) => !known.includes(name) && !(name in added) && isGiven(values[name]))
         .map(
           (name) => `${file}: ${name} is not a value of the killer's chart 1.3.1 and is omitted`,
         ),
@@ -74,6 +76,14 @@ export function killerValuesSetup(values: unknown, file: string): ToolSetup {
       ...valueNotes(values, file),
     ],
   };
+}
+
+/** The images of Lastcall, if the file names them already, as docs/migrate.md describes. */
+function addedValues({ image, agent }: ChartValues): ChartValues {
+  const { repository } = fieldsIn({ image }, "image");
+  if (!isGiven(repository) || /estafette-gke-preemptible-killer/.test(String(repository)))
+    return {};
+  return onlyGiven({ image, agent });
 }
 
 /** Helm accepts a string as a number here. */
@@ -176,7 +186,7 @@ function valueNotes(values: ChartValues, file: string): readonly string[] {
     ...(isGiven(values.resources)
       ? [`${file}: resources fit a program of another size and are omitted: the chart has its own`]
       : []),
-    ...(isGiven(image.repository) || isGiven(image.tag)
+    ...((isGiven(image.repository) || isGiven(image.tag)) && !("image" in addedValues(values))
       ? [`${file}: image is the killer's and is omitted: set image.repository to Lastcall's`]
       : []),
     ...(monitor.enabled === true

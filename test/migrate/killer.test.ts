@@ -203,6 +203,17 @@ describe("the killer's settings", () => {
     expect(made.notes).toHaveLength(wanted.length);
   });
 
+  test("that name Lastcall's images already keep them, without a note", () => {
+    const image = { repository: "registry.example.com/lastcall/lastcall" };
+    const agent = { image: { repository: "registry.example.com/lastcall/lastcall-agent" } };
+    const made = ofValues({ image, agent });
+    expect(made.notes).toEqual([]);
+    expect(made.values).toEqual({ image, agent });
+    const killers = { repository: "estafette/estafette-gke-preemptible-killer" };
+    expect(ofValues({ image: killers, agent }).values).toEqual({});
+    expect(ofValues({ image: killers, agent }).notes).toHaveLength(2);
+  });
+
   test("that are empty get no note", () => {
     const made = ofValues({
       ...{ extraArgs: [], extraEnv: {}, nodeSelector: {}, nameOverride: "", image: { tag: null } },
