@@ -40,7 +40,7 @@ import {
   seconds,
 } from "../../core/time/time.ts";
 import { DrainDriver } from "../../drain/drain-driver.ts";
-import { messageOf } from "../../errors.ts";
+import { listBudgets } from "./budget-list.ts";
 import { drainActor } from "./drain-actor.ts";
 import { MachineCheck } from "./machine-check.ts";
 import { untilListed } from "./pod-list-wait.ts";
@@ -54,9 +54,6 @@ const batchMs: Millis = millis(20);
 
 /** A beat whose write failed is tried again after this. */
 const leastBeatMs: Millis = seconds(1);
-
-/** How long a drain under a notice waits for the list of budgets. */
-const budgetsTimeoutMs: Millis = millis(500);
 
 /**
  * Drains the node and stores the result in the run's memory. Ends the phase only if the drain has
@@ -170,7 +167,7 @@ class NodeDrain {
     });
     try {
       const [budgets] = await Promise.all([
-        this.#budgets(done.signal),
+        listBudgets(this.#context, done.signal),
         untilListed(followed, {
           clock,
           limitMs: () => (isNoticed(this.#departure) ? undefined : this.#rule.timeoutMs),
@@ -235,31 +232,6 @@ class NodeDrain {
     const { memory, clock } = this.#context;
     const { cordonedAtMs = this.#startedAtMs } = memory;
     return millis(Math.max(0, cordonedAtMs + bindingMs - clock.monotonic()));
-  }
-
-  /**
-   * Lists the budgets. They only serve the forecast, since the eviction API enforces them: under a
-   * notice, a drain proceeds without them if they cannot be read at once.
-   */
-  async #budgets(signal: AbortSignal): Promise<readonly BudgetFacts[]> {
-    const { pods, clock, log } = this.#context;
-    if (cloudDeadline(this.#departure) === undefined) return pods.budgets();
-    const without = (error: string): readonly BudgetFacts[] => {
-      const { name: departure } = this.#departure;
-      if (!signal.aborted) log.warn("budgets-not-read", { departure, error });
-      return [];
-    };
-    const answered = new AbortController();
-    const asked = pods.budgets().catch((error: unknown) => without(messageOf(error)));
-    const late = clock
-      .sleep(budgetsTimeoutMs, AbortSignal.any([signal, answered.signal]))
-      .then(() => without(`no response within ${budgetsTimeoutMs} ms`));
-    late.catch(() => undefined);
-    try {
-      return await Promise.race([asked, late]);
-    } finally {
-      answered.abort();
-    }
   }
 
   #step({ followed, machine, budgets, startedAt }: StartedDrain): DrainStep {

@@ -30,7 +30,7 @@ import { ActionPipeline } from "../action/action-pipeline.ts";
 import { freeCapacity } from "./capacity-reservation.ts";
 import { stepsOf } from "./departure-steps.ts";
 import { DepartureTelemetry } from "./departure-telemetry.ts";
-import { Failing, mostFailingMs } from "./failing.ts";
+import { Failing, mostFailingMs, RequestRetries } from "./failing.ts";
 import { MarkUpkeep, noticeOf } from "./prepare.ts";
 import { RunningMachines } from "./running-machine.ts";
 import { StatusWriter } from "./status-writer.ts";
@@ -40,7 +40,6 @@ import {
   noAddresses,
   type RunOptions,
   type RunSubject,
-  retrying,
   runSteps,
   type StepContext,
 } from "./step.ts";
@@ -71,6 +70,7 @@ export class DepartureRun {
   #isReconsidered = false;
   /** What ended the phase's steps before their time. */
   readonly #failing: Failing;
+  readonly #retries: RequestRetries;
   #policy: Policy;
   /** Whether the node was known when the policy was selected. */
   #isNodeKnown: boolean;
@@ -90,19 +90,13 @@ export class DepartureRun {
     const telemetry = new DepartureTelemetry(options, clock);
     this.#upkeep = new MarkUpkeep(options, telemetry);
     const statusWriter = new StatusWriter(options);
-    const retry: StepContext["retry"] = (work, signal, isEnough) => {
-      const failing = new Failing(clock);
-      return retrying(work, {
-        ...{ clock, rng, signal },
-        isEnough: (error) =>
-          failing.lasts(mostFailingMs(this.#departure, this.#policy)) || isEnough?.(error) === true,
-        longestPause: () => longestPause(this.#departure),
-        onRetry: (error) => {
-          failing.begins();
-          telemetry.faulted("retrying", this.#departure, error);
-        },
-      });
-    };
+    this.#retries = new RequestRetries({
+      ...{ clock, rng },
+      limitMs: () => mostFailingMs(this.#departure, this.#policy),
+      longestPause: () => longestPause(this.#departure),
+      onRetry: (error) => telemetry.faulted("retrying", this.#departure, error),
+    });
+    const { retry } = this.#retries;
     const now = () => this.#departure;
     this.#context = {
       ...{ ...options, telemetry, statusWriter, retry, memory: {} },
@@ -358,8 +352,10 @@ export class DepartureRun {
   async #afterFault(error: LastcallError, signal: AbortSignal): Promise<PhaseResult | undefined> {
     const { clock, telemetry } = this.#context;
     this.#failing.begins();
-    // A retryable error has been retried for that long before.
-    if (error.retryable || this.#failing.lasts(mostFailingMs(this.#departure, this.#policy))) {
+    if (
+      this.#retries.isExhausted(error) ||
+      this.#failing.lasts(mostFailingMs(this.#departure, this.#policy))
+    ) {
       return { event: "GaveUp", reason: "RequestRefused", detail: error.message };
     }
     telemetry.faulted("retrying", this.#departure, error);
