@@ -342,13 +342,23 @@ const firstRetryMs = minutes(10);
 
 const longestRetryMs = hours(6);
 
+/** However little time is left, a node is not tried again at once, or it would be for ever. */
+const leastRetryMs = minutes(1);
+
+/** The rest of a node after departures that were rolled back. */
+export interface Rest {
+  readonly until: Instant;
+  /** When it may end at the earliest, if a window or the deadline leaves no more time. */
+  readonly leastUntil: Instant;
+}
+
 /**
  * When a node whose departures failed, were rolled back or were cancelled by a user may be tried
  * again: ten minutes after the last of them ended (twice within the default reserve before a
  * deadline), doubling with each further one, at most six hours. Undefined if none failed. The
  * deadline still forces the departure: this only moves the planned instant.
  */
-export function retryAt(former: readonly Departure[]): Instant | undefined {
+export function restAfter(former: readonly Departure[]): Rest | undefined {
   const undone = former.filter(
     ({ status }) =>
       status.outcome === "RolledBack" ||
@@ -362,7 +372,8 @@ export function retryAt(former: readonly Departure[]): Instant | undefined {
     longestRetryMs,
     firstRetryMs * 2 ** (ends.length - 1),
   ) as typeof firstRetryMs;
-  return plus(Math.max(...ends) as Instant, waitMs);
+  const endedAt = Math.max(...ends) as Instant;
+  return { until: plus(endedAt, waitMs), leastUntil: plus(endedAt, leastRetryMs) };
 }
 
 const firstRestMs = hours(1);

@@ -351,15 +351,16 @@ function isForced({ keptAt, plannedInTime, deadlineAt, endsAt }: Candidate, at: 
 }
 
 /**
- * The release after the rest that follows a rolled-back departure, as far as the deadline allows.
+ * The release after the rest that follows a rolled-back departure, as far as windows and deadline
+ * allow; but never at once.
  */
 function rested(
-  { earliestAt, deadlineAt, restUntil }: Candidate,
+  { earliestAt, deadlineAt, rest }: Candidate,
   { open, at }: { readonly open: OpenTime; readonly at: Instant },
 ): number {
-  if (restUntil === undefined) return earliestAt;
-  const limit = deadlineAt < at ? restUntil : previousOpen(open, deadlineAt);
-  return Math.max(earliestAt, Math.min(restUntil, limit));
+  if (rest === undefined) return earliestAt;
+  const limit = deadlineAt < at ? rest.until : previousOpen(open, deadlineAt);
+  return Math.max(earliestAt, rest.leastUntil, Math.min(rest.until, limit));
 }
 
 function oldestFirst(a: Candidate, b: Candidate): number {

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { seededRng } from "../../../src/core/chance/chance.ts";
-import { hours, type Instant, minutes, plus } from "../../../src/core/time/time.ts";
+import { planFleet } from "../../../src/core/plan/plan.ts";
+import { hours, type Instant, minus, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { DecideRun } from "../decide-run.ts";
-import { aPolicy, at } from "../fleet-builder.ts";
+import { aDeparture, aNode, aPolicy, at, daily } from "../fleet-builder.ts";
 
 const startAt = at("2026-11-20T00:00:00Z");
 const inMinutes = (count: number): Instant => plus(startAt, minutes(count));
@@ -59,4 +60,32 @@ describe("passes at one instant", () => {
       }
     },
   );
+});
+
+describe("a node whose departure was just rolled back at the end of its window", () => {
+  const closesAt = at("2026-11-20T04:00:00Z");
+  const node = aNode("n1", { createdAt: at("2026-11-20T01:00:00Z") });
+  const policy = aPolicy({
+    lifetime: { minMs: minutes(0), maxMs: hours(5), reserveMs: minutes(30) },
+    windows: [daily("00:30-04:00")],
+  });
+  const plannedAt = (endedAt: Instant, now: Instant) => {
+    const status = { phase: "Ended", outcome: "RolledBack", endedAt, timeline: [] } as const;
+    const former = aDeparture(node, { policy: "spot", status: { ...status, startedAt: endedAt } });
+    const plan = planFleet({
+      ...{ nodes: [node], policies: [policy], badPolicies: [], departures: [former], at: now },
+    });
+    return plan.policies[0]?.departures[0];
+  };
+
+  it("rests for a minute at least, and leaves at its deadline instead", () => {
+    const found = plannedAt(minus(closesAt, seconds(5)), minus(closesAt, seconds(4)));
+    expect(found).toMatchObject({ departAt: at("2026-11-20T05:30:00Z") });
+  });
+
+  it("rests for less than ten minutes if it can leave in its window then", () => {
+    const found = plannedAt(minus(closesAt, minutes(5)), minus(closesAt, minutes(5)));
+    expect(found?.departAt).toBeLessThan(closesAt);
+    expect(found?.departAt).toBeGreaterThanOrEqual(minus(closesAt, minutes(4)));
+  });
 });
