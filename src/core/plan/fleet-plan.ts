@@ -9,7 +9,7 @@ import {
 } from "../cluster/node.ts";
 import { type DepartureIndex, keptInstant, type NewestStart } from "../departure/decision.ts";
 import { type Departure, isUnderWay, isVoluntary } from "../departure/departure.ts";
-import { type Rest, restAfter, restsUntil } from "../departure/ledger.ts";
+import { type NodeRest, nodeRest, restsUntil } from "../departure/node-rest.ts";
 import type { WaveStanding } from "../limits/budget.ts";
 import type { FleetHealth } from "../limits/fleet-health.ts";
 import {
@@ -194,7 +194,7 @@ export interface Candidate {
   readonly deadlineAt: Instant;
   readonly endsAt: Instant;
   /** The node's rest after a rolled-back departure; undefined if there was none. */
-  readonly rest: Rest | undefined;
+  readonly rest: NodeRest | undefined;
   /** The instant of the previous plan. */
   readonly keptAt: Instant | undefined;
   /** The deadline in the previous plan, which may have had another `lifetime`. */
@@ -268,7 +268,7 @@ export function triage(node: NodeFacts, context: TriageInput): Triage {
       bornFrom: node.instanceBornAt === undefined ? "Node" : "Instance",
       earliestAt: earliestOf(node, later(context.at, plus(born, policy.lifetime.minMs))),
       ...{ deadlineAt, endsAt },
-      rest: restAfter(former),
+      rest: nodeRest(former),
       keptAt: keptInstant(departure, node),
       keptDeadlineAt: departure?.deadlineAt,
       plannedInTime: plannedAt <= deadlineAt,

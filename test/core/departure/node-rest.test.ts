@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { decide } from "../../../src/core/decide.ts";
 import type { DepartureStatus } from "../../../src/core/departure/departure.ts";
-import { restsUntil } from "../../../src/core/departure/ledger.ts";
+import { restsUntil } from "../../../src/core/departure/node-rest.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { formatInstant, hours, instant, minutes, plus } from "../../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy, at, everyMachine } from "../fleet-builder.ts";
