@@ -211,8 +211,8 @@ export class AwsNoticeSource implements NoticeSource {
   readonly cloud = "aws";
   readonly channels = paths.map(({ name }) => name);
   readonly #session: ImdsSession;
-  /** The paths whose last answer had a value. */
-  readonly #pending = new Set<string>();
+  /** The paths on which something is or may be pending: an earlier process may have reported it. */
+  readonly #pending = new Set(paths.map(({ path }) => path));
   readonly #tools: { readonly clock: Clock; readonly rng: Rng };
 
   constructor(options: AwsNoticeOptions) {

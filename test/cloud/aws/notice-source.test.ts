@@ -134,4 +134,14 @@ describe("the session with EC2's metadata service", () => {
       noticedAt: hourAheadAt,
     });
   });
+
+  it("believes no 404 before the service has shown that it knows its instance", async () => {
+    server.values.clear();
+    listenPatiently();
+    const what = "trouble is told";
+    await waitUntil(async () => troubles.length > 3, { what, timeoutMs: 15_000, intervalMs: 5 });
+    expect(heard).toEqual([]);
+    server.values.set("instance-id", "i-1234567890abcdef0");
+    await hearMore(3);
+  });
 });
