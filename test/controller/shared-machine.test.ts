@@ -1,7 +1,7 @@
 /** Two Nodes that name the same machine: a kubelet chooses the providerID of its own Node. */
 import { expect, it } from "vitest";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
-import { hours, minutes, seconds } from "../../src/core/time/time.ts";
+import { hours, seconds } from "../../src/core/time/time.ts";
 import { ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
 /** n0 and n1 have machines of their own; `guest` registers as the machine of n1. */
@@ -40,13 +40,15 @@ it("no machine is released by plan that two Nodes name", async () => {
   expect(JSON.stringify(world.statusOf("guest"))).toContain("n1");
 });
 
-it("no machine is released on a notice that two Nodes name, and the node is drained", async () => {
+it("no machine is released on a notice that two Nodes name, and its node stays drained", async () => {
   const { world, stop } = await visited({
     lifetime: { max: "240h" },
     onNotice: { spotInterruption: "Release" },
   });
   world.notice("guest", seconds(120));
-  await world.pass(minutes(2));
+  await world.pass(seconds(110));
+  expect(world.marksOf("guest")).toContain("unschedulable");
+  expect(world.stepsOf("guest").filter((step) => step === "uncordon")).toEqual([]);
   await stop();
   expect(world.released).toEqual([]);
   expect(world.podsOn("guest")).toEqual([]);

@@ -8,7 +8,7 @@ import { type PhaseResult, wasDrained } from "../../core/departure/ledger.ts";
 import { type PlannedPod, planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { replacement } from "../../core/notice/interruption.ts";
 import { sharedMachine } from "../../core/policy/release-answer.ts";
-import { messageOf } from "../../errors.ts";
+import { LastcallError, messageOf } from "../../errors.ts";
 import type { DepartureWriter } from "../departure-writer.ts";
 import { longestPause, runSteps, type Step, type StepContext } from "./step.ts";
 
@@ -162,7 +162,8 @@ export class LastLook {
   }
 
   /**
-   * Drains pods that have been bound since the drain, and checks the node's identity again.
+   * Drains pods that have been bound since the drain, and checks the node's identity again. Rejects
+   * with CLOUD_REFUSED if another Node names the same machine.
    */
   async before(signal: AbortSignal): Promise<"Clear" | "Waited" | PhaseResult> {
     const { writer, departure } = this.#context;
@@ -172,7 +173,7 @@ export class LastLook {
     if (lost !== undefined) return lost;
     const shared = sharedMachine(node ?? departure().node, this.#context.view().nodes);
     if (shared !== undefined) {
-      return { event: "GaveUp", reason: "ReleaseImpossible", detail: shared };
+      throw new LastcallError("CLOUD_REFUSED", `Cannot release the machine: ${shared}`);
     }
     // Without the Node there are no pods, and the machine's id identifies it.
     if (node === undefined) return "Clear";
