@@ -1,4 +1,4 @@
-/** Nodes that are deleted, or registered anew, while their machines run. */
+/** Nodes that are deleted, or registered again, while their machines run. */
 import { describe, expect, it } from "vitest";
 import type { InstanceReleaser } from "../../src/contracts/cloud.ts";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
@@ -12,10 +12,11 @@ import {
   spotPolicy,
   webWorkload,
 } from "../support/model-world.ts";
+import { noticeOf } from "./capacity-story.ts";
 
 /** n1 drains slowly by request; `running` is what the cloud says of its machine. */
 async function draining(
-  running: boolean,
+  running: boolean | "Silent",
   spec: Readonly<Record<string, unknown>> = {},
 ): Promise<{
   readonly world: ModelWorld;
@@ -29,8 +30,11 @@ async function draining(
   const cloud: InstanceReleaser = {
     ...releaser,
     describe: async (...asked) => {
+      if (running === "Silent") await world.clock.sleep(seconds(4));
       const state = await releaser.describe(...asked);
-      return state.kind === "Present" ? { ...state, bornAt: dawn, running } : state;
+      return state.kind === "Present"
+        ? { ...state, bornAt: dawn, running: running !== false }
+        : state;
     },
   };
   const over = new AbortController();
@@ -66,6 +70,16 @@ describe("a Node that is deleted while it is drained by request", () => {
   });
 });
 
+it("a notice is not lost that arrives while a cloud is asked why a Node is gone", async () => {
+  const { world, stop } = await draining("Silent");
+  registerAgain(world, "n1");
+  await world.pass(seconds(2));
+  noticeOf(world, "n1", seconds(120));
+  await world.pass(seconds(10));
+  expect(world.marksOf("n1")).toContain("unschedulable");
+  await stop();
+});
+
 describe("a machine that is rebooted without a notice", () => {
   it("ends its drain as cancelled: the cloud has not taken it", async () => {
     const { world, stop } = await draining(true);
@@ -78,7 +92,7 @@ describe("a machine that is rebooted without a notice", () => {
     expect(world.marksOf("n1")).toEqual([]);
   });
 
-  it("ends its planned departure as cancelled, and is planned anew", async () => {
+  it("ends its planned departure as cancelled, and is planned again", async () => {
     const { world, stop } = await draining(true, { lifetime: { max: "24h" } });
     const [before] = ofNode(world, "n2");
     reboot(world, "n2");
@@ -108,12 +122,12 @@ function reboot(world: ModelWorld, name: string): void {
   });
 }
 
-describe("a Node that its kubelet registers anew under a notice", () => {
+describe("a Node that its kubelet registers again under a notice", () => {
   it("is cordoned and drained by the same deadline", async () => {
     const { world, word, tell, stop } = await stage();
     await tell(word("n1", { deadlineAt: plus(world.clock.now(), minutes(2)) }));
     expect(world.marksOf("n1")).toContain("unschedulable");
-    registerAnew(world, "n1");
+    registerAgain(world, "n1");
     await leavesAgain(world);
     await stop();
   });
@@ -124,7 +138,7 @@ describe("a Node that its kubelet registers anew under a notice", () => {
     world.beforeWrite = ({ method, path }) => {
       if (isNew || method !== "POST" || path !== departures) return;
       isNew = true;
-      registerAnew(world, "n1");
+      registerAgain(world, "n1");
     };
     await tell(word("n1", { deadlineAt: plus(world.clock.now(), minutes(2)) })).catch(() => {});
     expect(isNew).toBe(true);
@@ -132,10 +146,29 @@ describe("a Node that its kubelet registers anew under a notice", () => {
     await stop();
   });
 
+  it("is cordoned within seconds, although its departure is refused at first", async () => {
+    const { world, word, tell, stop } = await stage();
+    await tell(word("n1", { deadlineAt: plus(world.clock.now(), minutes(2)) }));
+    const { send } = world.watched;
+    let refused = 0;
+    world.watched.send = async (request) => {
+      if (request.method !== "POST" || request.path !== departures || refused > 0) {
+        return send(request);
+      }
+      refused += 1;
+      return { status: 500, body: { kind: "Status", code: 500, message: "etcd is busy" } };
+    };
+    registerAgain(world, "n1");
+    await world.pass(seconds(1));
+    expect(refused).toBe(1);
+    await leavesAgain(world);
+    await stop();
+  });
+
   it("is left alone if the machine has restarted: it may be another one", async () => {
     const { world, word, tell, stop } = await stage();
     await tell(word("n1", { deadlineAt: plus(world.clock.now(), minutes(2)) }));
-    registerAnew(world, "n1", "another-boot");
+    registerAgain(world, "n1", "another-boot");
     await world.pass(minutes(1));
     expect(world.marksOf("n1")).toEqual([]);
     await stop();
@@ -146,7 +179,7 @@ describe("a Node that its kubelet registers anew under a notice", () => {
     const told = word("n1", { deadlineAt: plus(world.clock.now(), minutes(2)) });
     await tell(told);
     await tell({ ...told, notice: { ...told.notice, withdrawn: true } });
-    registerAnew(world, "n1");
+    registerAgain(world, "n1");
     await world.pass(minutes(1));
     expect(world.marksOf("n1")).toEqual([]);
     await stop();
@@ -186,7 +219,7 @@ function depart(world: ModelWorld, name: string): void {
 }
 
 /** Another Node object of the same machine. */
-function registerAnew(world: ModelWorld, name: string, bootID?: string): void {
+function registerAgain(world: ModelWorld, name: string, bootID?: string): void {
   const { metadata, spec, status } = world.get(`${nodes}/${name}`) as KubeObject;
   const { providerID } = spec as { readonly providerID: string };
   const isKubelets = ([key]: [string, string]) => !key.includes("exclude-from");

@@ -378,7 +378,9 @@ export class DepartureRun {
     const departure = this.#departure;
     if (departure.status.phase === "RollingBack") return result;
     const machines = new RunningMachines(this.#context);
-    return machines.withEvidence(result, { departure, policy: this.#policy }, signal);
+    const found = await machines.withEvidence(result, { departure, policy: this.#policy }, signal);
+    // A notice that has arrived since stands, whatever the cloud shows.
+    return isNoticed(this.#departure) ? result : found;
   }
 
   /** Recounts the remaining pods of a drain that ends early; keeps the last count on errors. */

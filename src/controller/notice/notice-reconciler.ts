@@ -62,7 +62,7 @@ export class NoticeReconciler {
     }
   }
 
-  /** Creates the departure of a noticed machine whose Node has been registered anew. */
+  /** Creates the departure of a noticed machine whose Node has been registered again. */
   lookAtNewObject(departure: Departure, node: NodeFacts | undefined): void {
     const call = callForNewObject(departure, node, this.#scene());
     if (call !== undefined) this.#carryOutLater(call);

@@ -5,7 +5,7 @@ import { callOf, type NoticeCall, type NoticeScene, sourceOf } from "./node-noti
 import { isNodeMark, type Notice } from "./notice.ts";
 
 /**
- * The call that a notice requires after its Node has been deleted and registered anew: a notice is
+ * The call that a notice requires after its Node has been deleted and registered again: a notice is
  * about the machine, and the new object has neither its cordon nor its departure. Undefined for any
  * other departure, for marks, which are on the Node itself, and once the notice has expired. A
  * kubelet registers its Node only when it starts: kubernetes
@@ -39,19 +39,17 @@ function isSameMachine(then: NodeIdentity, now: NodeIdentity): boolean {
   return !mayPassOnItsName(now);
 }
 
-/** The notice that a departure was created for. The last part of its source is the event's id. */
-function noticeIn({
-  cause,
-  noticedAt,
-  deadlineAt,
-  source = "",
-  ...rest
-}: Departure): Notice | undefined {
-  if (isVoluntary(cause) || noticedAt === undefined || rest.withdrawnAt !== undefined) {
-    return undefined;
-  }
+/**
+ * The notice of a departure. The last part of its source is the event's id; one that somebody wrote
+ * without a source is known by the departure.
+ */
+function noticeIn(departure: Departure): Notice | undefined {
+  const { cause, noticedAt, deadlineAt, source = "", withdrawnAt, uid } = departure;
+  if (isVoluntary(cause) || noticedAt === undefined || withdrawnAt !== undefined) return undefined;
   const split = source.lastIndexOf("/");
-  if (split < 0) return undefined;
-  const event = { source: source.slice(0, split), eventId: source.slice(split + 1) };
+  const event =
+    split < 0
+      ? { source: "departure", eventId: uid }
+      : { source: source.slice(0, split), eventId: source.slice(split + 1) };
   return { cause, noticedAt, deadlineAt, ...event };
 }

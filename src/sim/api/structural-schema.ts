@@ -60,17 +60,17 @@ const known = new WeakMap<object, StructuralSchema>();
 
 /** What is stored already is not checked again: most writes change a small part of an object. */
 function visit(value: unknown, at: Visit): unknown {
-  if (typeof value !== "object" || value === null) return visitAnew(value, at);
+  if (typeof value !== "object" || value === null) return visitFresh(value, at);
   if (known.get(value) === at.schema && Object.isFrozen(value)) return value;
   const { unknownFields, causes } = at.findings;
   const before = unknownFields.length + causes.length;
-  const result = visitAnew(value, at);
+  const result = visitFresh(value, at);
   const isClean = unknownFields.length + causes.length === before;
   if (isClean) known.set(result as object, at.schema);
   return result;
 }
 
-function visitAnew(value: unknown, at: Visit): unknown {
+function visitFresh(value: unknown, at: Visit): unknown {
   if (value === null && at.schema.nullable) return null;
   if (!hasType(value, at.schema)) {
     at.findings.causes.push(typeCause(value, at));
