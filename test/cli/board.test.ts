@@ -270,12 +270,12 @@ describe("A node's row", () => {
     [
       "a notice with 18.5 s left",
       { kind: "Taken", deadlineAt: plus(now, millis(18_500)), podsLeft: 3 },
-      "NOTICE     in 19 s, 3 pods left",
+      "NOTICE     in 19 s, 3 pods still there",
     ],
     [
       "a notice, and one pod that needs the whole time",
       { kind: "Taken", deadlineAt: plus(now, seconds(2)), podsLeft: 1 },
-      "NOTICE     in 2 s, 1 pod left",
+      "NOTICE     in 2 s, 1 pod still there",
     ],
     [
       "a notice that left enough time",

@@ -221,7 +221,7 @@ describe("a drain", () => {
     });
     await show("");
     const row = page.locator(".leaving li", { hasText: "n1" });
-    await row.getByText("2 of 3 pods left, 2 blocked").waitFor();
+    await row.getByText("2 of 3 pods still there, 2 blocked").waitFor();
     for (const name of ["web-1", "db-0"]) await row.getByText(`default/${name}: The`).waitFor();
     await row.getByText(budget("web", 2)).waitFor();
     await row.getByText(budget("db", 1)).waitFor();

@@ -1,6 +1,7 @@
 import type { BoardNode, BoardTwin, DemoPicture, NodeActivity } from "../../board/demo-picture.ts";
 import { reasonWords } from "../../board/reason-words.ts";
 import type { FleetFigures } from "../../board/stream.ts";
+import { counted } from "../../core/reason/counted.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 import {
   type Cell,
@@ -184,7 +185,7 @@ function takenText(doing: Extract<NodeActivity, { kind: "Taken" }>, now: Instant
 
 function podsText(left: number): string {
   if (left === 0) return "drained";
-  return left === 1 ? "1 pod left" : `${left} pods left`;
+  return `${counted(left, "pod")} still there`;
 }
 
 function toneOf(doing: NodeActivity): Tone {
