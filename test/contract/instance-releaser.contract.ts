@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Clock } from "../../src/contracts/clock.ts";
 import type {
   InstanceReleaser,
   LastLookResult,
@@ -44,6 +45,10 @@ export interface ReleaserWorld {
   heal(): void;
   /** The error codes of these faults, if they differ from those of the clouds. */
   readonly faultCodes?: Readonly<Record<ReleaserFault, ErrorCode>>;
+  /** The clock of the cloud, on which a machine is born when it is added. */
+  readonly clock: Pick<Clock, "now">;
+  /** Whether its answers carry the cloud's own time. */
+  readonly tellsTime: boolean;
   /** How many requests to release a machine the cloud accepted. */
   asked(): number;
   /** How many machines have ever been in this place. */
@@ -101,6 +106,16 @@ export function instanceReleaserContract(
         const state = await world.pass(world.releaser.describe(providerID, never));
         expect(state).toMatchObject({ kind: "Present", id, running: true });
         expect(state).toHaveProperty("bornAt", expect.any(Number));
+      });
+
+      it("reports the launch time together with the time by the same clock", async () => {
+        const { providerID } = world.addMachine("n1");
+        const state = await world.pass(world.releaser.describe(providerID, never));
+        if (state.kind === "Absent") expect.unreachable();
+        const { bornAt = Number.NaN, asOf = world.clock.now() } = state;
+        expect(state.asOf !== undefined).toBe(world.tellsTime);
+        // A `Date` header has whole seconds.
+        expect(Math.abs(asOf - bornAt)).toBeLessThan(60_000);
       });
 
       it("reports another ID once a new machine has its place", async () => {

@@ -185,8 +185,17 @@ describe("a release that a new leader continues", () => {
 });
 
 describe("the first lookup of a machine to release", () => {
-  /** The cloud has a machine under n1's providerID that was born then, in `afterStart` seconds. */
-  async function releaseOf(afterStart: number, startedAt?: string): Promise<ModelWorld> {
+  interface Lookup {
+    /** The machine under n1's providerID was born then, in seconds after the start. */
+    readonly born: number;
+    /** By how many seconds the cloud's clock is ahead. */
+    readonly ahead?: number;
+    readonly startedAt?: string;
+    /** Nothing is heard of the machine any more that was drained. */
+    readonly isSilent?: boolean;
+  }
+
+  async function releaseOf({ born, ahead, startedAt, isSilent }: Lookup): Promise<ModelWorld> {
     const world = await fleet();
     if (startedAt !== undefined) {
       const patchType = "application/merge-patch+json";
@@ -197,10 +206,14 @@ describe("the first lookup of a machine to release", () => {
     const releaser: InstanceReleaser = {
       ...world.releaser,
       describe: async (...asked) => {
+        if (isSilent === true) silence(world);
         const state = await world.releaser.describe(...asked);
+        if (state.kind === "Absent") return state;
         const status = (world.departureOf("n1")?.status ?? {}) as { startedAt?: string };
-        bornAt ??= plus(instant(Date.parse(status.startedAt ?? "")), seconds(afterStart));
-        return state.kind === "Present" ? { ...state, bornAt } : state;
+        bornAt ??= plus(instant(Date.parse(status.startedAt ?? "")), seconds(born));
+        if (ahead === undefined) return { ...state, bornAt };
+        const asOf = plus(world.clock.now(), seconds(ahead));
+        return { ...state, bornAt: plus(bornAt, seconds(ahead)), asOf };
       },
     };
     start(world, () => releaser);
@@ -208,22 +221,44 @@ describe("the first lookup of a machine to release", () => {
     return world;
   }
 
-  it("does not release one born after the departure's start, which has the old one's name", async () => {
-    const world = await releaseOf(1);
+  function silence(world: ModelWorld): void {
+    const patchType = "application/strategic-merge-patch+json";
+    const body = { status: { conditions: [{ type: "Ready", status: "Unknown" }] } };
+    world.api.handle({ method: "PATCH", path: `${nodes}/n1/status`, patchType, body });
+  }
+
+  it.each([undefined, -300, 300])(
+    "does not release one born after the departure's start, which has the old one's name (clock of the cloud ahead by %s s)",
+    async (ahead) => {
+      const world = await releaseOf({ born: 1, isSilent: true, ...(ahead && { ahead }) });
+      expect(world.released).toEqual([]);
+      expect(world.statusOf("n1")).toMatchObject({ outcome: "Planned", reason: "Released" });
+      expect(world.get(`${nodes}/n1`)).toBeUndefined();
+    },
+  );
+
+  it("does not take the old one for gone while its kubelet reports", async () => {
+    const world = await releaseOf({ born: 1 });
     expect(world.released).toEqual([]);
-    expect(world.statusOf("n1")).toMatchObject({ outcome: "Planned", reason: "Released" });
-    expect(world.get(`${nodes}/n1`)).toBeUndefined();
+    expect(world.get(`${nodes}/n1`)).toBeDefined();
+    expect(world.statusOf("n1")).toMatchObject({
+      ...{ outcome: "Failed", reason: "ReleaseFailed" },
+      message: expect.stringContaining("its kubelet still reports"),
+    });
   });
 
   it("releases one born before its Node, although a slow clock dates the start before both", async () => {
-    const world = await releaseOf(60, "2026-11-19T23:00:00Z");
+    const world = await releaseOf({ born: 60, startedAt: "2026-11-19T23:00:00Z" });
     expect(world.released).toHaveLength(1);
   });
 
-  it("releases one born before", async () => {
-    const world = await releaseOf(-60);
-    expect(world.released).toHaveLength(1);
-  });
+  it.each([undefined, -300, 300])(
+    "releases one born before (clock of the cloud ahead by %s s)",
+    async (ahead) => {
+      const world = await releaseOf({ born: -60, ...(ahead && { ahead }) });
+      expect(world.released).toHaveLength(1);
+    },
+  );
 });
 
 describe("a drained node whose release the API server does not let begin", () => {

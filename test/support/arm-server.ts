@@ -147,7 +147,8 @@ export class ArmServer {
       return;
     }
     const { status, body, headers = {} } = this.#answer(request);
-    response.writeHead(status, { "content-type": "application/json", ...headers });
+    const date = new Date(this.#clock.now()).toUTCString();
+    response.writeHead(status, { "content-type": "application/json", date, ...headers });
     response.end(body === undefined ? "" : JSON.stringify(body));
   });
   #count = 0;

@@ -1,3 +1,4 @@
+import type { Instant } from "../../src/core/time/time.ts";
 import { ScriptedServer } from "./scripted-server.ts";
 
 export interface QueryAnswer {
@@ -17,11 +18,15 @@ export interface QueryRefusal {
 export abstract class AwsQueryServer {
   /** The region that each request is signed for. */
   readonly regions: string[] = [];
+  /** The service's clock, if it is not that of this machine. */
+  protected readonly now: (() => Instant) | undefined;
   readonly #server = new ScriptedServer(async ({ headers, body }, response) => {
     const [, region] = /Credential=[^/]+\/\d+\/([^/]+)\//.exec(headers.authorization ?? "") ?? [];
     if (region !== undefined) this.regions.push(region);
     const { status, xml } = await this.answer(new URLSearchParams(body));
-    response.writeHead(status, { "content-type": "text/xml" });
+    const { now } = this;
+    const date = now === undefined ? {} : { date: new Date(now()).toUTCString() };
+    response.writeHead(status, { "content-type": "text/xml", ...date });
     response.end(xml);
   });
 

@@ -41,6 +41,7 @@ export async function startAzureWorld(
     clock,
     ...azure,
     modes: ["Recreate", "Delete", "DeleteInstance"],
+    tellsTime: true,
     unknownProviderID: providerIdOf("4711"),
     addMachine(_, mode) {
       const machine = server.addMachine();

@@ -170,6 +170,7 @@ export class ComputeServer {
     call.status = odd === undefined ? answer.status : odd.status;
     response.writeHead(call.status, {
       "content-type": odd === undefined ? "application/json; charset=UTF-8" : "text/html",
+      date: new Date(this.#options.clock.now()).toUTCString(),
     });
     const body =
       fault?.kind === "Warn" ? warnedPage(answer.body, fault.code, call.query) : answer.body;

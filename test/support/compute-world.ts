@@ -76,6 +76,7 @@ export async function startComputeWorld(options: ComputeWorldOptions = {}): Prom
     releaser: new ComputeReleaser({ client, clock, rng, goneWithinMs }),
     launchTimes: new ComputeLaunchTimes(client),
     modes: ["Recreate", "Delete", "DeleteInstance"],
+    tellsTime: true,
     unknownProviderID: providerIdOf("nobody"),
     addMachine(name) {
       const machine = server.model.addMachine({ name, zone, group });

@@ -77,6 +77,7 @@ export class Ec2Fleet extends AwsQueryServer {
   /** The response to the next request of this action, once. */
   readonly refuseNext = new Map<string, Refusal>();
   readonly #clock: Clock;
+  protected override readonly now = () => this.#clock.now();
   readonly #closed = new AbortController();
   readonly #groups: FleetGroup[] = [];
   #count = 0;

@@ -54,6 +54,7 @@ export async function startEc2World(
     releaser: new Ec2Releaser({ instancesIn, groupsIn, clock, rng: seededRng(1), ...options }),
     launchTimes: new Ec2LaunchTimes(instancesIn),
     modes: ["Recreate", "Delete", "DeleteInstance"],
+    tellsTime: true,
     unknownProviderID: providerIdOf("i-00000000000000bad"),
     addMachine(_, mode) {
       const instance = fleet.addInstance(mode === "DeleteInstance" ? undefined : group);

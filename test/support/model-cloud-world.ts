@@ -87,6 +87,7 @@ export async function startModelCloudWorld(): Promise<ModelCloudWorld> {
     releaser: cloud,
     launchTimes: cloud,
     modes: ["Recreate", "Delete", "DeleteInstance"],
+    tellsTime: true,
     unknownProviderID: `gce://demo/${group.zone}/nobody`,
     addMachine() {
       const machine = free.shift();

@@ -36,6 +36,7 @@ export class NodeClaimWorld implements ReleaserWorld {
     RateLimited: "API_OVERLOADED",
     RightMissing: "RIGHT_MISSING",
   } as const;
+  readonly tellsTime = false;
   readonly unknownProviderID = "kwok://nobody";
   readonly releaser: NodeClaimReleaser;
   isDefined = true;

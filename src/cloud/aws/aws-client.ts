@@ -2,7 +2,8 @@ import http from "node:http";
 import https from "node:https";
 import { PassThrough, pipeline, type Readable } from "node:stream";
 import type { defaultProvider } from "@aws-sdk/credential-provider-node";
-import { type Millis, seconds } from "../../core/time/time.ts";
+import { fieldsOf, textOf } from "../../core/json/json-field.ts";
+import { type Instant, type Millis, parseHttpDate, seconds } from "../../core/time/time.ts";
 import { type ErrorCode, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 
 /** The most concurrent requests of a client, which is the client's own default. */
@@ -147,6 +148,31 @@ function boundedAnswers(limitMs: Millis) {
       };
     },
   };
+}
+
+/** What a command of an AWS client offers to see its response. */
+interface WatchedCommand {
+  readonly middlewareStack: {
+    add(
+      middleware: (next: (...asked: never[]) => unknown) => (...asked: never[]) => unknown,
+      options: { readonly step: "deserialize"; readonly name: string },
+    ): void;
+  };
+}
+
+/** Watches for AWS's own time of a command's last response, which the client does not return. */
+export function watchTime(command: WatchedCommand): () => Instant | undefined {
+  let date: unknown;
+  const middleware =
+    (next: (...asked: never[]) => unknown) =>
+    async (...asked: never[]) => {
+      const result = await next(...asked);
+      const { response } = result as { readonly response?: unknown };
+      date = fieldsOf(fieldsOf(response).headers).date;
+      return result;
+    };
+  command.middlewareStack.add(middleware, { step: "deserialize", name: "watchTime" });
+  return () => parseHttpDate(textOf(date) ?? "");
 }
 
 /** Most bodies are complete once their headers have been read. */

@@ -14,7 +14,7 @@ import {
 } from "@aws-sdk/client-ec2";
 import { instant, type Millis, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { type AwsPurpose, clientSettings, faultOfAws, listIn } from "./aws-client.ts";
+import { type AwsPurpose, clientSettings, faultOfAws, listIn, watchTime } from "./aws-client.ts";
 import {
   type Ec2,
   type Ec2Instance,
@@ -128,11 +128,12 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
     const command = new DescribeInstancesCommand({ InstanceIds: [instanceId], ...withManaged });
     const action = `read the instance ${instanceId}`;
     const permission = "ec2:DescribeInstances on *";
+    const timeOf = watchTime(command);
     try {
       const answer = await this.#client.send(command, { abortSignal });
       const found = listIn(answer.Reservations).flatMap(({ Instances }) => Instances ?? []);
       const one = found.find(({ InstanceId }) => InstanceId === instanceId);
-      if (one !== undefined) return toInstance(one);
+      if (one !== undefined) return { ...toInstance(one), asOf: timeOf() };
     } catch (error) {
       abortSignal.throwIfAborted();
       if (nameOf(error) === "InvalidInstanceID.NotFound") return undefined;

@@ -82,6 +82,8 @@ export interface Ec2Instance {
    * When it was last started. An instance that was stopped and started counts as another machine.
    */
   readonly launchedAt: Instant | undefined;
+  /** When it was read, by EC2's clock; absent in lists, and if the response did not say. */
+  readonly asOf?: Instant | undefined;
   /** Its private DNS name, which is the name of its Node unless the AMI sets another. */
   readonly dnsName?: string | undefined;
   /** The tag that Karpenter sets on its instances. */

@@ -166,7 +166,8 @@ export class Ec2Releaser implements InstanceReleaser {
     const { instance } = machine;
     // While its group waits for a lifecycle hook, EC2 still reports it as running.
     const running = standingOf(machine) === "Staying";
-    return { kind: "Present", id: machineIdOf(instance), bornAt: instance.launchedAt, running };
+    const { launchedAt: bornAt, asOf } = instance;
+    return { kind: "Present", id: machineIdOf(instance), bornAt, asOf, running };
   }
 
   async check(question: ReleaseQuestion, signal: AbortSignal): Promise<Releasability> {

@@ -15,6 +15,7 @@ import {
   releaseByLooking,
   type Standing,
 } from "../release/release-loop.ts";
+import { timeOf } from "../release/rest-exchange.ts";
 import { type ArmCall, type ArmClient, awaitArmOperation } from "./arm-client.ts";
 import {
   type AzureMachine,
@@ -222,8 +223,8 @@ export class AksReleaser implements InstanceReleaser {
   async describe(providerID: string, signal: AbortSignal): Promise<MachineState> {
     const machine = await this.#look(machineRefOf(providerID), signal);
     if (machine === undefined) return { kind: "Absent" };
-    const { vmId: id, createdAt: bornAt, stage } = machine;
-    return { kind: "Present", id, bornAt, running: stage === "Running" };
+    const { vmId: id, createdAt: bornAt, asOf, stage } = machine;
+    return { kind: "Present", id, bornAt, asOf, running: stage === "Running" };
   }
 
   async check(question: ReleaseQuestion, signal: AbortSignal): Promise<Releasability> {
@@ -267,7 +268,7 @@ export class AksReleaser implements InstanceReleaser {
     const answer = await this.#options.client.sendPatiently(call, signal);
     if (answer.kind === "NotFound") return undefined;
     const machine = readMachine(answer.body);
-    if (machine !== undefined) return machine;
+    if (machine !== undefined) return { ...machine, asOf: timeOf(answer) };
     const found = "found a response without vmId";
     throw new LastcallError("CLOUD_UNREACHABLE", `Cannot ${action}: ${found}, expected a machine`);
   }

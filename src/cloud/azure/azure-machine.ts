@@ -56,6 +56,8 @@ export interface AzureMachine {
   /** Azure's own unique id, which no other machine ever has. */
   readonly vmId: string;
   readonly createdAt: Instant | undefined;
+  /** When it was read, by Azure's clock; absent if the response did not say. */
+  readonly asOf?: Instant | undefined;
   readonly stage: "Running" | "Leaving" | "Stopped";
   /** Azure's states, such as `Succeeded` or `PowerState/deallocated`. */
   readonly state: string;

@@ -8,7 +8,7 @@ import {
   textOf,
   trimmedTextOf,
 } from "../../core/json/json-field.ts";
-import { type Millis, seconds } from "../../core/time/time.ts";
+import { type Instant, type Millis, seconds } from "../../core/time/time.ts";
 import { type ErrorCode, isLastcallError, LastcallError } from "../../errors.ts";
 import {
   type ApiEndpoint,
@@ -17,6 +17,7 @@ import {
   parseApiEndpoint,
   type RestAnswer,
   type TokenSource,
+  timeOf,
 } from "../release/rest-exchange.ts";
 
 export interface ComputeCall extends CallPurpose {
@@ -32,7 +33,12 @@ export interface ComputeCall extends CallPurpose {
 }
 
 export type ComputeAnswer =
-  | { readonly kind: "Found"; readonly body: Readonly<Record<string, unknown>> }
+  | {
+      readonly kind: "Found";
+      readonly body: Readonly<Record<string, unknown>>;
+      /** Google's time of the response. */
+      readonly asOf?: Instant | undefined;
+    }
   /** Compute Engine itself responded that there is no such resource. */
   | { readonly kind: "NotFound" };
 
@@ -105,7 +111,7 @@ export class ComputeClient {
 function interpret(answer: RestAnswer, call: ComputeCall): ComputeAnswer {
   const body = jsonObjectOf(answer.text);
   if (answer.status >= 200 && answer.status < 300) {
-    if (body !== undefined) return { kind: "Found", body };
+    if (body !== undefined) return { kind: "Found", body, asOf: timeOf(answer) };
     throw noAnswer(call, "a response that is not a JSON object");
   }
   if (answer.status === 404 && isAboutTheResource(body)) return { kind: "NotFound" };

@@ -41,6 +41,8 @@ export interface Instance {
   /** The status as Compute Engine spells it, for messages. */
   readonly status: string;
   readonly bornAt: Instant | undefined;
+  /** When it was read, by Google's clock; absent if the response did not say. */
+  readonly asOf?: Instant | undefined;
   /** The last start; a machine that was stopped and started keeps its id, but not this time. */
   readonly startedAt: Instant | undefined;
   readonly group: GroupRef | undefined;

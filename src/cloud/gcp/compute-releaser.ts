@@ -66,8 +66,8 @@ export class ComputeReleaser implements InstanceReleaser {
   async describe(providerID: string, signal: AbortSignal): Promise<MachineState> {
     const instance = await this.#look(instanceRefOf(providerID), signal);
     if (instance === undefined) return { kind: "Absent" };
-    const { id, bornAt, stage } = instance;
-    return { kind: "Present", id, bornAt, running: stage === "Running" };
+    const { id, bornAt, asOf, stage } = instance;
+    return { kind: "Present", id, bornAt, asOf, running: stage === "Running" };
   }
 
   async check(question: ReleaseQuestion, signal: AbortSignal): Promise<Releasability> {
@@ -211,7 +211,7 @@ export class ComputeReleaser implements InstanceReleaser {
     );
     if (answer.kind === "NotFound") return undefined;
     const instance = readInstance(answer.body);
-    if (instance !== undefined) return instance;
+    if (instance !== undefined) return { ...instance, asOf: answer.asOf };
     const found = "found a response without id or status";
     throw new LastcallError(
       "CLOUD_UNREACHABLE",

@@ -1,6 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import { type Fields, isFields, parseJson } from "../../core/json/json-field.ts";
-import type { Millis } from "../../core/time/time.ts";
+import { type Instant, type Millis, parseHttpDate } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 
 /** A source of access tokens. */
@@ -85,6 +85,11 @@ async function roundTrip(
   }
   const response = await send(url, init);
   return { status: response.status, text: await response.text(), headers: response.headers };
+}
+
+/** The cloud's own time of a response, in whole seconds; undefined if it does not say. */
+export function timeOf({ headers }: Pick<RestAnswer, "headers">): Instant | undefined {
+  return parseHttpDate(headers.get("date") ?? "");
 }
 
 /** Parses a JSON object; undefined for anything else. */

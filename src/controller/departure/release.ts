@@ -1,5 +1,6 @@
 import type { MachineState, ReleasedMachine } from "../../contracts/cloud.ts";
 import { mayBeDetached } from "../../core/action/action-plan.ts";
+import { existedAt } from "../../core/cluster/machine-age.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import { type Departure, isNoticed } from "../../core/departure/departure.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
@@ -153,13 +154,16 @@ async function describedId(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const state = await describe(asked, context, signal);
-  if (state.kind === "Absent" && (await isStillReporting(context, signal))) {
-    throw new LastcallError(
-      "CLOUD_REFUSED",
-      `Cannot release ${asked.providerID}: its cloud finds no such machine, but its kubelet still reports; expected credentials for the account, project and region in which it runs`,
-    );
-  }
-  return idOf(state, context);
+  const id = idOf(state, context);
+  if (id !== undefined || !(await isStillReporting(context, signal))) return id;
+  const found =
+    state.kind === "Absent"
+      ? "finds no such machine"
+      : "shows a machine that is younger than the departure";
+  throw new LastcallError(
+    "CLOUD_REFUSED",
+    `Cannot release ${asked.providerID}: its cloud ${found}, but its kubelet still reports; expected credentials for the account, project and region in which it runs`,
+  );
 }
 
 /** The node of a machine that is off is Ready for at most this long. */
@@ -184,17 +188,17 @@ async function isStillReporting(
 }
 
 /**
- * Undefined if the machine is gone. One that was born after the departure's start is another one,
- * which the group has created under the same name. If our clock is slow, only the Node's creation
- * shows that it is not: its own machine is older, by the clocks of the API server and the cloud.
+ * Undefined if the machine is gone. One that did not exist at the departure's start is another one,
+ * which the group has created under the same name. If our clock was slow then, the Node's creation
+ * shows since when its machine has existed.
  */
-function idOf(state: MachineState, { departure, node }: StepContext): string | undefined {
+function idOf(state: MachineState, { departure, node, clock }: StepContext): string | undefined {
   if (state.kind === "Absent") return undefined;
-  const { bornAt, id } = state;
+  const { bornAt, asOf, id } = state;
   const { startedAt } = departure().status;
-  if (bornAt === undefined || startedAt === undefined || bornAt <= startedAt) return id;
-  const createdAt = node()?.createdAt;
-  return createdAt !== undefined && bornAt <= createdAt ? id : undefined;
+  if (bornAt === undefined || startedAt === undefined) return id;
+  const existingAt = later(startedAt, node()?.createdAt ?? startedAt);
+  return existedAt(existingAt, { bornAt, asOf }, clock.now()) ? id : undefined;
 }
 
 /** Releases the machine. Returns a result if the final check kept it instead. */

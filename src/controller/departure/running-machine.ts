@@ -1,5 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { MachineState, ReleasedMachine, ReleaserChoice } from "../../contracts/cloud.ts";
+import { existedAt } from "../../core/cluster/machine-age.ts";
 import { type Departure, isNoticed } from "../../core/departure/departure.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
 import type { Policy } from "../../core/policy/policy.ts";
@@ -58,7 +59,9 @@ export class RunningMachines {
     const asked = { providerID, mode: mode === "None" ? "Recreate" : mode } as const;
     const state = await this.#describe(asked, signal);
     if (state?.kind !== "Present" || !state.running) return false;
-    return state.bornAt !== undefined && state.bornAt <= createdAt;
+    const { bornAt, asOf } = state;
+    if (bornAt === undefined) return false;
+    return existedAt(createdAt, { bornAt, asOf }, this.#options.clock.now());
   }
 
   async #describe(

@@ -184,7 +184,8 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     const machine = this.#behind(providerID)?.machine;
     if (!machine || machine.state === "Gone") return { kind: "Absent" };
     const running = machine.state === "Running" || machine.state === "Noticed";
-    return { kind: "Present", id: machine.id, bornAt: machine.bornAt, running };
+    const { id, bornAt } = machine;
+    return { kind: "Present", id, bornAt, asOf: this.#now(), running };
   }
 
   async check({ providerID }: ReleaseQuestion, signal: AbortSignal): Promise<Releasability> {

@@ -167,6 +167,7 @@ describe("ModelCloud as an InstanceReleaser", () => {
       kind: "Present",
       id: machineId,
       bornAt: startAt,
+      asOf: startAt,
       running: true,
     });
     const absent = await cluster.cloud.describe("gce://demo/europe-west1-b/nobody", signal);
