@@ -1,4 +1,5 @@
 import type { DetachState } from "../core/action/action-plan.ts";
+import type { MachineNames } from "../core/cluster/machine-name.ts";
 import type { InstanceNotice, LifecycleHook } from "../core/notice/instance-notice.ts";
 import type { NoticeReading } from "../core/notice/notice.ts";
 import type { HookResult, ReleaseMode } from "../core/policy/policy.ts";
@@ -59,6 +60,8 @@ export type MachineState =
       readonly asOf?: Instant | undefined;
       /** It is running, and nobody has requested its end, as far as the cloud shows. */
       readonly running: boolean;
+      /** Absent: the cloud has no name for it that its Node would have. */
+      readonly names?: MachineNames | undefined;
     };
 
 export interface ReleaseQuestion extends Pick<ReleaseRequest, "providerID" | "mode"> {
@@ -71,6 +74,8 @@ export type Releasability =
       readonly kind: "Possible";
       /** `Unknown`: only the release itself will show it. */
       readonly permission: "Granted" | "Unknown";
+      /** As in `MachineState`. */
+      readonly names?: MachineNames | undefined;
     }
   | {
       readonly kind: "Impossible";

@@ -3,6 +3,7 @@ import type { InstanceReleaser, ReleasedMachine, ReleaserChoice } from "../contr
 import type { FleetView } from "../contracts/cluster.ts";
 import type { Telemetry } from "../contracts/telemetry.ts";
 import { type DetachState, detachState } from "../core/action/action-plan.ts";
+import { anothersMachine } from "../core/cluster/machine-name.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import { type Departure, isLive } from "../core/departure/departure.ts";
 import { policyFor } from "../core/notice/interruption.ts";
@@ -282,7 +283,8 @@ async function askAboutRelease(
     const detach = detachOf(node, view());
     const found = await Promise.race([checker.check({ providerID, mode, detach }, until), limit]);
     if (found.kind !== "Possible") return { ...impossible(found.problem), mode };
-    return await pods();
+    const another = anothersMachine(node, found.names);
+    return another === undefined ? await pods() : { ...impossible(another), mode };
   } catch (error) {
     signal.throwIfAborted();
     const fault = isLastcallError(error) ? error : unexpected(providerID, error);

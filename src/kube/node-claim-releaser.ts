@@ -8,7 +8,8 @@ import type {
   ReleaseResult,
 } from "../contracts/cloud.ts";
 import type { KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
-import { fieldsOf, instantOf, textOf } from "../core/json/json-field.ts";
+import type { MachineNames } from "../core/cluster/machine-name.ts";
+import { fieldsOf, instantOf, textOf, trimmedTextOf } from "../core/json/json-field.ts";
 import type { Instant } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
 import { apiError, nodeClaimPath, nodeClaimsPath, reviewsPath } from "./object/api-call.ts";
@@ -23,6 +24,8 @@ interface NodeClaim {
   readonly name: string;
   readonly uid: string;
   readonly createdAt: Instant | undefined;
+  /** The Node that Karpenter has found to be this machine's. */
+  readonly nodeName: string | undefined;
   /** Whether anybody has deleted it: Karpenter's finalizer then terminates its machine. */
   readonly isDeleted: boolean;
   /** Deleted, or selected by Karpenter's own disruption, which Karpenter may still cancel. */
@@ -51,7 +54,7 @@ export class NodeClaimReleaser implements InstanceReleaser {
     const claim = await this.#look(providerID, signal);
     if (claim === undefined) return { kind: "Absent" };
     const { uid: id, createdAt: bornAt, isLeaving } = claim;
-    return { kind: "Present", id, bornAt, running: !isLeaving };
+    return { kind: "Present", id, bornAt, running: !isLeaving, names: namesOf(claim) };
   }
 
   async check({ providerID }: ReleaseQuestion, signal: AbortSignal): Promise<Releasability> {
@@ -60,8 +63,9 @@ export class NodeClaimReleaser implements InstanceReleaser {
       const problem = `no NodeClaim has the providerID ${providerID}, set instance.release to what the owner of the machine allows`;
       return { kind: "Impossible", problem };
     }
-    if (claim.isDeleted) return { kind: "Possible", permission: "Unknown" };
-    if (await this.#mayDelete(signal)) return { kind: "Possible", permission: "Granted" };
+    const names = namesOf(claim);
+    if (claim.isDeleted) return { kind: "Possible", permission: "Unknown", names };
+    if (await this.#mayDelete(signal)) return { kind: "Possible", permission: "Granted", names };
     const problem =
       "the permission delete on nodeclaims.karpenter.sh is missing, grant it (docs/cloud/karpenter.md#permissions)";
     return { kind: "Impossible", problem };
@@ -161,9 +165,14 @@ function toNodeClaim({ metadata, status }: KubeObject): NodeClaim {
     name: textOf(metadata?.name) ?? "",
     uid: textOf(metadata?.uid) ?? "",
     createdAt: instantOf(metadata?.creationTimestamp),
+    nodeName: trimmedTextOf(fieldsOf(status).nodeName),
     isDeleted,
     isLeaving: isDeleted || chosen.status === "True",
   };
+}
+
+function namesOf({ nodeName }: NodeClaim): MachineNames | undefined {
+  return nodeName === undefined ? undefined : { hosts: [nodeName] };
 }
 
 function conflict(name: string): LastcallError {

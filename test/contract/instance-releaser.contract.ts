@@ -47,6 +47,8 @@ export interface ReleaserWorld {
   readonly faultCodes?: Readonly<Record<ReleaserFault, ErrorCode>>;
   /** The clock of the cloud, on which a machine is born when it is added. */
   readonly clock: Pick<Clock, "now">;
+  /** The names of a machine by its cloud; undefined if it has none there. */
+  namesOf(providerID: string): readonly string[] | undefined;
   /** Whether its answers carry the cloud's own time. */
   readonly tellsTime: boolean;
   /** How many requests to release a machine the cloud accepted. */
@@ -91,6 +93,18 @@ export function instanceReleaserContract(
       };
     }
 
+    async function namesOf(providerID: string) {
+      const question = { providerID, mode: world.modes[0] ?? "Recreate" };
+      const [state, found] = await world.pass(
+        Promise.all([
+          world.releaser.describe(providerID, never),
+          world.releaser.check(question, never),
+        ]),
+      );
+      if (state.kind === "Absent" || found.kind === "Impossible") return expect.unreachable();
+      return { describe: state.names, check: found.names };
+    }
+
     function release(request: ReleaseRequest, signal = never) {
       return world.pass(world.releaser.release(request, signal));
     }
@@ -116,6 +130,13 @@ export function instanceReleaserContract(
         expect(state.asOf !== undefined).toBe(world.tellsTime);
         // A `Date` header has whole seconds.
         expect(Math.abs(asOf - bornAt)).toBeLessThan(60_000);
+      });
+
+      it("reports the names that the machine's Node may have, if its cloud names it", async () => {
+        const { providerID } = world.addMachine("n1");
+        const { describe, check } = await namesOf(providerID);
+        expect(describe).toEqual(check);
+        expect(describe?.hosts).toEqual(world.namesOf(providerID));
       });
 
       it("reports another ID once a new machine has its place", async () => {

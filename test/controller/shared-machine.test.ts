@@ -4,20 +4,28 @@ import type { KubeObject } from "../../src/contracts/kube-api.ts";
 import { hours, seconds } from "../../src/core/time/time.ts";
 import { ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
-/** n0 and n1 have machines of their own; `guest` registers as the machine of n1. */
-async function visited(spec: Readonly<Record<string, unknown>>): Promise<{
+/**
+ * n0 and n1 have machines of their own, and db has no Node; `guest` registers as the machine of n1,
+ * or another one.
+ */
+async function visited(
+  spec: Readonly<Record<string, unknown>>,
+  claimed = "n1",
+): Promise<{
   readonly world: ModelWorld;
   readonly stop: () => Promise<void>;
 }> {
   const world = new ModelWorld();
   for (const name of ["n0", "n1"]) world.addNode(name, "a");
   world.addNode("guest", "b");
+  world.addNode("db", "a");
+  world.api.handle({ method: "DELETE", path: `${nodes}/db` });
   const guest = world.get(`${nodes}/guest`) as KubeObject;
   world.api.handle({ method: "DELETE", path: `${nodes}/guest` });
   const { metadata, status } = guest;
   world.create(nodes, {
     ...{ apiVersion: "v1", kind: "Node", metadata: { name: "guest", labels: metadata?.labels } },
-    ...{ spec: { providerID: "gce://demo/a/n1" }, status },
+    ...{ spec: { providerID: `gce://demo/a/${claimed}` }, status },
   } as unknown as KubeObject);
   webWorkload(world, { replicas: 3, maxUnavailable: 3 });
   spotPolicy(world, spec);
@@ -49,6 +57,27 @@ it("no machine is released on a notice that two Nodes name, and its node stays d
   await world.pass(seconds(110));
   expect(world.marksOf("guest")).toContain("unschedulable");
   expect(world.stepsOf("guest").filter((step) => step === "uncordon")).toEqual([]);
+  await stop();
+  expect(world.released).toEqual([]);
+  expect(world.podsOn("guest")).toEqual([]);
+});
+
+it("no machine is released by plan that its cloud knows under another name", async () => {
+  const { world, stop } = await visited({ lifetime: { max: "4h" } }, "db");
+  await world.pass(hours(5));
+  await stop();
+  expect(world.released.toSorted()).toEqual(["gce://demo/a/n0", "gce://demo/a/n1"]);
+  expect(world.statusOf("guest")).toMatchObject({ phase: "Held", reason: "ReleaseImpossible" });
+  expect(JSON.stringify(world.statusOf("guest"))).toContain("is called db by its cloud");
+  expect(world.stepsOf("guest")).toEqual([]);
+});
+
+it("no machine is released on a notice that its cloud knows under another name", async () => {
+  const spec = { lifetime: { max: "240h" }, onNotice: { spotInterruption: "Release" } };
+  const { world, stop } = await visited(spec, "db");
+  world.notice("guest", seconds(120));
+  await world.pass(seconds(110));
+  expect(world.marksOf("guest")).toContain("unschedulable");
   await stop();
   expect(world.released).toEqual([]);
   expect(world.podsOn("guest")).toEqual([]);

@@ -42,6 +42,7 @@ export async function startAzureWorld(
     ...azure,
     modes: ["Recreate", "Delete", "DeleteInstance"],
     tellsTime: true,
+    namesOf: (providerID) => [standing(providerID)?.name ?? ""],
     unknownProviderID: providerIdOf("4711"),
     addMachine(_, mode) {
       const machine = server.addMachine();

@@ -77,6 +77,7 @@ export async function startComputeWorld(options: ComputeWorldOptions = {}): Prom
     launchTimes: new ComputeLaunchTimes(client),
     modes: ["Recreate", "Delete", "DeleteInstance"],
     tellsTime: true,
+    namesOf: (providerID) => [nameOf(providerID)],
     unknownProviderID: providerIdOf("nobody"),
     addMachine(name) {
       const machine = server.model.addMachine({ name, zone, group });

@@ -11,6 +11,8 @@ export interface FleetInstance {
    * The first instance of the place that this one has taken over; its own id if it is the first.
    */
   readonly place: string;
+  /** Its private address, which EC2 shows until its end. */
+  readonly address: string;
   state: "running" | "shutting-down" | "terminated" | "stopping" | "stopped";
   launchedAt: Instant;
   group: FleetGroup | undefined;
@@ -99,6 +101,7 @@ export class Ec2Fleet extends AwsQueryServer {
     const instance: FleetInstance = {
       id,
       place: place ?? id,
+      address: `10.0.${this.#count >> 8}.${this.#count & 255}`,
       state: "running",
       launchedAt: this.#clock.now(),
       group,
@@ -265,7 +268,8 @@ function factsOf({ id, state, tags }: FleetInstance) {
   };
 }
 
-function reservation({ id, state, launchedAt, isSpot, tags }: FleetInstance): string {
+function reservation(instance: FleetInstance): string {
+  const { id, address, state, launchedAt, isSpot, tags } = instance;
   const codes = { running: 16, "shutting-down": 32, terminated: 48, stopping: 64, stopped: 80 };
   const tagItems = Object.entries(tags).map(
     ([key, value]) => `<item>${element("key", key)}${element("value", value)}</item>`,
@@ -274,10 +278,16 @@ function reservation({ id, state, launchedAt, isSpot, tags }: FleetInstance): st
     element("instanceId", id) +
     element("instanceState", element("code", String(codes[state])) + element("name", state)) +
     element("launchTime", formatInstant(launchedAt)) +
+    (state === "terminated" ? "" : element("privateIpAddress", address)) +
+    element("privateDnsName", state === "terminated" ? "" : dnsNameOf(address)) +
     element("placement", element("availabilityZone", "eu-west-1a")) +
     (isSpot ? element("instanceLifecycle", "spot") : "") +
     element("tagSet", tagItems.join(""));
   return `<item><reservationId>r-1</reservationId><instancesSet><item>${item}</item></instancesSet></item>`;
+}
+
+function dnsNameOf(address: string): string {
+  return `ip-${address.replaceAll(".", "-")}.eu-west-1.compute.internal`;
 }
 
 function member({ id, group, lifecycle, weight }: FleetInstance): readonly string[] {

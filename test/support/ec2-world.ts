@@ -55,6 +55,11 @@ export async function startEc2World(
     launchTimes: new Ec2LaunchTimes(instancesIn),
     modes: ["Recreate", "Delete", "DeleteInstance"],
     tellsTime: true,
+    namesOf: (providerID) => {
+      const { id = "", address = "" } = standing(providerID) ?? {};
+      const host = `ip-${address.replaceAll(".", "-")}`;
+      return [id, `${host}.eu-west-1.compute.internal`, host];
+    },
     unknownProviderID: providerIdOf("i-00000000000000bad"),
     addMachine(_, mode) {
       const instance = fleet.addInstance(mode === "DeleteInstance" ? undefined : group);

@@ -14,12 +14,14 @@ export function machineReleaser(
     describe: (providerID) => {
       const id = machines.get(providerID);
       if (id === undefined) return Promise.resolve({ kind: "Absent" });
-      return Promise.resolve({ kind: "Present", id, bornAt: undefined, running: true });
+      const names = namesOf(providerID);
+      return Promise.resolve({ kind: "Present", id, bornAt: undefined, running: true, names });
     },
     check: ({ providerID }) => {
       const problem = `the test has no machine ${providerID}`;
       if (!machines.has(providerID)) return Promise.resolve({ kind: "Impossible", problem });
-      return Promise.resolve({ kind: "Possible", permission: "Granted" });
+      const names = namesOf(providerID);
+      return Promise.resolve({ kind: "Possible", permission: "Granted", names });
     },
     release: async ({ providerID, machineId, lastLook }) => {
       for (;;) {
@@ -35,4 +37,9 @@ export function machineReleaser(
       return { kind: "Released" };
     },
   };
+}
+
+/** As on Compute Engine: the last part of the providerID. */
+function namesOf(providerID: string) {
+  return { hosts: [providerID.slice(providerID.lastIndexOf("/") + 1)] };
 }

@@ -88,6 +88,7 @@ export async function startModelCloudWorld(): Promise<ModelCloudWorld> {
     launchTimes: cloud,
     modes: ["Recreate", "Delete", "DeleteInstance"],
     tellsTime: true,
+    namesOf: (providerID) => [now(providerID)?.name ?? ""],
     unknownProviderID: `gce://demo/${group.zone}/nobody`,
     addMachine() {
       const machine = free.shift();

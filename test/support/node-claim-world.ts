@@ -13,6 +13,7 @@ export interface WorldClaim {
   uid: string;
   readonly providerID: string;
   readonly createdAt: string;
+  readonly nodeName?: string;
   deletedAt?: string;
   conditions: readonly object[];
 }
@@ -37,6 +38,10 @@ export class NodeClaimWorld implements ReleaserWorld {
     RightMissing: "RIGHT_MISSING",
   } as const;
   readonly tellsTime = false;
+  namesOf(providerID: string) {
+    const { nodeName } = this.find(providerID) ?? {};
+    return nodeName === undefined ? undefined : [nodeName];
+  }
   readonly unknownProviderID = "kwok://nobody";
   readonly releaser: NodeClaimReleaser;
   isDefined = true;
@@ -59,6 +64,7 @@ export class NodeClaimWorld implements ReleaserWorld {
       uid: randomUUID(),
       providerID: `kwok://${name}`,
       createdAt: formatInstant(this.clock.now()),
+      nodeName: name,
       conditions: [],
     };
     this.claims.set(claim.name, claim);
@@ -158,12 +164,20 @@ function ok(claim: WorldClaim): KubeAnswer {
   return { status: 200, body: toObject(claim) };
 }
 
-function toObject({ name, uid, providerID, createdAt, deletedAt, conditions }: WorldClaim) {
+function toObject({
+  name,
+  uid,
+  providerID,
+  createdAt,
+  nodeName,
+  deletedAt,
+  conditions,
+}: WorldClaim) {
   const deletion = deletedAt === undefined ? {} : { deletionTimestamp: deletedAt };
   return {
     apiVersion: "karpenter.sh/v1",
     kind: "NodeClaim",
     metadata: { name, uid, creationTimestamp: createdAt, ...deletion },
-    status: { providerID, conditions },
+    status: { providerID, nodeName, conditions },
   };
 }

@@ -343,13 +343,14 @@ function toInterface(found: FoundInterface): readonly NetworkInterface[] {
 }
 
 function toInstance(found: Instance): Ec2Instance {
-  const { InstanceId, State, LaunchTime, PrivateDnsName } = found;
+  const { InstanceId, State, LaunchTime, PrivateDnsName, PrivateIpAddress } = found;
   const launchedMs = LaunchTime?.getTime() ?? Number.NaN;
   return {
     instanceId: InstanceId ?? "",
     state: State?.Name ?? "",
     launchedAt: Number.isFinite(launchedMs) ? instant(launchedMs) : undefined,
     dnsName: PrivateDnsName || undefined,
+    address: PrivateIpAddress || undefined,
     nodePool: valueIn(found, nodePoolKey),
     clusterTag: clusterTagOf(found),
   };

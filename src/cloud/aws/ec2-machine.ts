@@ -1,4 +1,5 @@
 import type { ActionProblem, ActionTask } from "../../contracts/action-runner.ts";
+import type { MachineNames } from "../../core/cluster/machine-name.ts";
 import { trimmedTextOf } from "../../core/json/json-field.ts";
 import { formatInstant, type Instant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
@@ -86,6 +87,8 @@ export interface Ec2Instance {
   readonly asOf?: Instant | undefined;
   /** Its private DNS name, which is the name of its Node unless the AMI sets another. */
   readonly dnsName?: string | undefined;
+  /** Its first private address. */
+  readonly address?: string | undefined;
   /** The tag that Karpenter sets on its instances. */
   readonly nodePool: string | undefined;
   /** The tag that all instances of its cluster have. Undefined if no tag identifies the cluster. */
@@ -149,6 +152,21 @@ export function stageOf({ state }: Ec2Instance): Stage {
  */
 export function machineIdOf({ instanceId, launchedAt }: Ec2Instance): string {
   return launchedAt === undefined ? instanceId : `${instanceId}@${formatInstant(launchedAt)}`;
+}
+
+/**
+ * The host names that EC2 gives: `ip-10-0-1-2`, or the instance id where the subnet says so. EKS,
+ * kops and the AWS cloud provider name nodes so; elsewhere a Node may have any name. The domain is
+ * the network's own. Source: EC2 User Guide, hostname types.
+ */
+const hostForm = /^(?:ip(?:-\d+){4}|i-[0-9a-f]+)$/;
+
+/** Undefined for an instance without a network, as after its end. */
+export function namesOf({ instanceId, dnsName, address }: Ec2Instance): MachineNames | undefined {
+  if (dnsName === undefined && address === undefined) return undefined;
+  const byAddress = address === undefined ? [] : [`ip-${address.replaceAll(".", "-")}`];
+  const byName = dnsName === undefined ? byAddress : [dnsName, ...byAddress];
+  return { hosts: [instanceId, ...byName], form: hostForm };
 }
 
 /** Returns the client for a region. */

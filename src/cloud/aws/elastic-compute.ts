@@ -30,6 +30,7 @@ import {
   type InRegion,
   type InstanceRef,
   machineIdOf,
+  namesOf,
   oneEach,
   type ScalingGroups,
   stageOf,
@@ -167,7 +168,8 @@ export class Ec2Releaser implements InstanceReleaser {
     // While its group waits for a lifecycle hook, EC2 still reports it as running.
     const running = standingOf(machine) === "Staying";
     const { launchedAt: bornAt, asOf } = instance;
-    return { kind: "Present", id: machineIdOf(instance), bornAt, asOf, running };
+    const [id, names] = [machineIdOf(instance), namesOf(instance)];
+    return { kind: "Present", id, bornAt, asOf, running, names };
   }
 
   async check(question: ReleaseQuestion, signal: AbortSignal): Promise<Releasability> {
@@ -175,6 +177,15 @@ export class Ec2Releaser implements InstanceReleaser {
     signal.throwIfAborted();
     const machine = await this.#look(ref, signal);
     if (machine === undefined) return impossible(`EC2 has no instance ${ref.instanceId}`);
+    const found = await this.#checkFound({ ref, machine }, question, signal);
+    return found.kind === "Possible" ? { ...found, names: namesOf(machine.instance) } : found;
+  }
+
+  async #checkFound(
+    { ref, machine }: { readonly ref: InstanceRef; readonly machine: Ec2Machine },
+    question: ReleaseQuestion,
+    signal: AbortSignal,
+  ): Promise<Releasability> {
     // It is already being terminated, so no permission is needed.
     if (standingOf(machine) !== "Staying") return { kind: "Possible", permission: "Unknown" };
     const { mode, detach } = question;

@@ -22,6 +22,7 @@ import {
   clusterIdOf,
   findMachineRef,
   type MachineRef,
+  namesOf,
   readMachine,
   readPermissionOf,
 } from "./azure-machine.ts";
@@ -224,7 +225,8 @@ export class AksReleaser implements InstanceReleaser {
     const machine = await this.#look(machineRefOf(providerID), signal);
     if (machine === undefined) return { kind: "Absent" };
     const { vmId: id, createdAt: bornAt, asOf, stage } = machine;
-    return { kind: "Present", id, bornAt, asOf, running: stage === "Running" };
+    const names = namesOf(machine);
+    return { kind: "Present", id, bornAt, asOf, running: stage === "Running", names };
   }
 
   async check(question: ReleaseQuestion, signal: AbortSignal): Promise<Releasability> {
@@ -232,13 +234,14 @@ export class AksReleaser implements InstanceReleaser {
     const machine = await this.#look(ref, signal);
     if (machine === undefined) return impossible(`Azure has no virtual machine ${ref.id}`);
     // It is already being deleted, so no permission is needed.
-    if (machine.stage !== "Running") return { kind: "Possible", permission: "Unknown" };
+    const names = namesOf(machine);
+    if (machine.stage !== "Running") return { kind: "Possible", permission: "Unknown", names };
     const act = await this.#actFor({ ref, machine, mode: question.mode }, signal);
     if (act.kind === "Refused") return impossible(act.problem);
     const { permission: action } = act.call;
     const { client } = this.#options;
     const permission = await permissionOn(act.scope, { action, client }, signal);
-    if (permission !== "Missing") return { kind: "Possible", permission };
+    if (permission !== "Missing") return { kind: "Possible", permission, names };
     const place = `on ${act.scope}, grant it (docs/cloud/azure.md#permissions)`;
     return impossible(`the permission ${action} is not granted ${place}`);
   }

@@ -1,3 +1,4 @@
+import type { MachineNames } from "../../core/cluster/machine-name.ts";
 import {
   type Fields,
   fieldsOf,
@@ -65,6 +66,11 @@ export interface AzureMachine {
   readonly name: string | undefined;
   /** The AKS node pool that created it. */
   readonly pool: string | undefined;
+}
+
+/** Undefined for a machine without a name of its own, as one made from a specialized disk. */
+export function namesOf({ name }: Pick<AzureMachine, "name">): MachineNames | undefined {
+  return name === undefined ? undefined : { hosts: [name] };
 }
 
 /** Parses a body with its instance view; undefined if it is not a virtual machine. */

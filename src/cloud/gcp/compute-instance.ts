@@ -1,3 +1,4 @@
+import type { MachineNames } from "../../core/cluster/machine-name.ts";
 import { parseProviderId } from "../../core/cluster/node.ts";
 import {
   type Fields,
@@ -50,6 +51,16 @@ export interface Instance {
   readonly cluster: ClusterLabels | undefined;
   /** Deletion protection: the API refuses to delete it. */
   readonly isProtected: boolean;
+  /** The host name that was chosen for it; otherwise it is its name, with a domain. */
+  readonly hostname: string | undefined;
+}
+
+/** Node names are instance names. Source: cloud-provider-gcp gce_util.go, mapInstanceToNodeName. */
+export function namesOf(
+  { name }: Pick<ComputeInstanceRef, "name">,
+  { hostname }: Pick<Instance, "hostname">,
+): MachineNames {
+  return { hosts: hostname === undefined ? [name] : [name, hostname] };
 }
 
 /**
@@ -95,7 +106,9 @@ export function readInstance(body: Readonly<Record<string, unknown>>): Instance 
   const isProtected = body.deletionProtection === true;
   const group = groupOf(body.metadata);
   const cluster = clusterOf(body);
-  return { id, status, stage: stageOf(status), bornAt, startedAt, group, cluster, isProtected };
+  const hostname = trimmedTextOf(body.hostname);
+  const stage = stageOf(status);
+  return { id, status, stage, bornAt, startedAt, group, cluster, isProtected, hostname };
 }
 
 /** The label by which a cluster's instances are listed. */

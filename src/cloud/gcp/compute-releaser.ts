@@ -27,6 +27,7 @@ import {
   type Instance,
   instancePath,
   instanceRefOf,
+  namesOf,
   readInstance,
 } from "./compute-instance.ts";
 import { awaitOperation, checkRelease, releaseCall } from "./release-call.ts";
@@ -64,16 +65,21 @@ export class ComputeReleaser implements InstanceReleaser {
   }
 
   async describe(providerID: string, signal: AbortSignal): Promise<MachineState> {
-    const instance = await this.#look(instanceRefOf(providerID), signal);
+    const ref = instanceRefOf(providerID);
+    const instance = await this.#look(ref, signal);
     if (instance === undefined) return { kind: "Absent" };
     const { id, bornAt, asOf, stage } = instance;
-    return { kind: "Present", id, bornAt, asOf, running: stage === "Running" };
+    const names = namesOf(ref, instance);
+    return { kind: "Present", id, bornAt, asOf, running: stage === "Running", names };
   }
 
   async check(question: ReleaseQuestion, signal: AbortSignal): Promise<Releasability> {
     const ref = instanceRefOf(question.providerID);
     const instance = await this.#look(ref, signal);
-    return checkRelease({ ref, instance, mode: question.mode }, this.#options.client, signal);
+    const about = { ref, instance, mode: question.mode };
+    const found = await checkRelease(about, this.#options.client, signal);
+    if (found.kind !== "Possible" || instance === undefined) return found;
+    return { ...found, names: namesOf(ref, instance) };
   }
 
   async release(request: ReleaseRequest, signal: AbortSignal): Promise<ReleaseResult> {

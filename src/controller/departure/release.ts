@@ -1,6 +1,7 @@
 import type { MachineState, ReleasedMachine } from "../../contracts/cloud.ts";
 import { mayBeDetached } from "../../core/action/action-plan.ts";
 import { existedAt } from "../../core/cluster/machine-age.ts";
+import { anothersMachine } from "../../core/cluster/machine-name.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import { type Departure, isNoticed } from "../../core/departure/departure.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
@@ -147,13 +148,19 @@ async function describe(
   return releaserOf(machine, releaserFor).describe(machine.providerID, signal);
 }
 
-/** Looks up the machine's id; undefined if the machine is gone. */
+/**
+ * Looks up the machine's id; undefined if the machine is gone. Rejects with CLOUD_REFUSED if the
+ * cloud knows it as another one than the Node's.
+ */
 async function describedId(
   asked: ReleasedMachine,
   context: StepContext,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const state = await describe(asked, context, signal);
+  const { name } = context.departure().node;
+  const another = state.kind === "Present" && anothersMachine({ ...asked, name }, state.names);
+  if (another) throw new LastcallError("CLOUD_REFUSED", `Cannot release the machine: ${another}`);
   const id = idOf(state, context);
   if (id !== undefined || !(await isStillReporting(context, signal))) return id;
   const found =

@@ -183,27 +183,25 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     this.#maybeFail("describe");
     const machine = this.#behind(providerID)?.machine;
     if (!machine || machine.state === "Gone") return { kind: "Absent" };
-    const running = machine.state === "Running" || machine.state === "Noticed";
-    const { id, bornAt } = machine;
-    return { kind: "Present", id, bornAt, asOf: this.#now(), running };
+    const { id, bornAt, name, state } = machine;
+    const running = state === "Running" || state === "Noticed";
+    return { kind: "Present", id, bornAt, asOf: this.#now(), running, names: { hosts: [name] } };
   }
 
   async check({ providerID }: ReleaseQuestion, signal: AbortSignal): Promise<Releasability> {
     signal.throwIfAborted();
     this.#maybeFail("check");
     const machine = this.#behind(providerID)?.machine;
-    if (machine && machine.state !== "Gone") return { kind: "Possible", permission: "Granted" };
-    return { kind: "Impossible", problem: `the model cloud has no machine ${providerID}` };
+    const problem = `the model cloud has no machine ${providerID}`;
+    if (!machine || machine.state === "Gone") return { kind: "Impossible", problem };
+    return { kind: "Possible", permission: "Granted", names: { hosts: [machine.name] } };
   }
 
-  async launchTimesOf(
-    providerIDs: readonly string[],
-    signal: AbortSignal,
-  ): Promise<LaunchTimeReading> {
+  async launchTimesOf(ids: readonly string[], signal: AbortSignal): Promise<LaunchTimeReading> {
     signal.throwIfAborted();
     const fault = this.#nextFault("launchTimes");
     if (fault !== undefined) return { bornAt: new Map(), faults: [fault] };
-    const standing = providerIDs.flatMap((providerID) => {
+    const standing = ids.flatMap((providerID) => {
       const machine = this.#behind(providerID)?.machine;
       return machine && machine.state !== "Gone" ? [[providerID, machine.bornAt] as const] : [];
     });

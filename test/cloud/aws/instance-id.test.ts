@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { findInstanceRef, instanceOf, regionNameOf } from "../../../src/cloud/aws/ec2-machine.ts";
+import {
+  findInstanceRef,
+  instanceOf,
+  namesOf,
+  regionNameOf,
+} from "../../../src/cloud/aws/ec2-machine.ts";
+import { anothersMachine } from "../../../src/core/cluster/machine-name.ts";
 
 const id = "i-0123456789abcdef0";
 
@@ -26,6 +32,26 @@ describe("the instance of a providerID", () => {
     "",
   ])("is not found in %j", (providerID) => {
     expect(findInstanceRef(providerID)).toBeUndefined();
+  });
+});
+
+describe("the names that EC2 gives to an instance", () => {
+  const state = "running";
+  const instance = { instanceId: id, state, launchedAt: undefined, nodePool: undefined };
+  it.each([
+    [{ dnsName: "ip-10-0-1-2.ec2.internal", address: "10.0.1.2" }, "ip-10-0-1-2"],
+    // In a subnet that names instances by their id.
+    [{ dnsName: `${id}.ec2.internal`, address: "10.0.1.2" }, "ip-10-0-1-2.shop.internal"],
+    [{ dnsName: `${id}.ec2.internal` }, id],
+    [{ address: "10.0.1.2" }, "ip-10-0-1-2.ec2.internal"],
+  ])("%j: include that of its Node, %s", (network, name) => {
+    expect(anothersMachine({ name }, namesOf({ ...instance, ...network }))).toBeUndefined();
+    const names = namesOf({ ...instance, dnsName: "ip-10-0-9-9.ec2.internal" });
+    if (name !== id) expect(anothersMachine({ name }, names)).toBeDefined();
+  });
+
+  it("are unknown once it has no network", () => {
+    expect(namesOf({ ...instance, state: "terminated" })).toBeUndefined();
   });
 });
 

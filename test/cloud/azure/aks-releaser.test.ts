@@ -146,7 +146,7 @@ describe("a missing permission", () => {
   it("is unknown and blocks nothing if Azure does not reveal it", async () => {
     const machine = await start();
     world.server.denied = /microsoft\.authorization/;
-    expect(await check(machine)).toEqual({ kind: "Possible", permission: "Unknown" });
+    expect(await check(machine)).toMatchObject({ kind: "Possible", permission: "Unknown" });
   });
 
   it("to poll the operation fails no release, since the machine is polled too", async () => {

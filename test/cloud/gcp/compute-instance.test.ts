@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { instanceRefOf, readInstance } from "../../../src/cloud/gcp/compute-instance.ts";
+import { instanceRefOf, namesOf, readInstance } from "../../../src/cloud/gcp/compute-instance.ts";
 
 describe("a providerID", () => {
   it.each([
@@ -54,6 +54,14 @@ describe("an instance", () => {
     expect(readInstance(made)?.bornAt).toBe(Date.UTC(2019, 2, 28, 4, 12, 30, 713));
     const started = { ...made, lastStartTimestamp };
     expect(readInstance(started)?.bornAt).toBe(Date.UTC(2019, 2, 29, 4, 12, 30));
+  });
+
+  it("is known by its name, and by a host name that was chosen for it", () => {
+    const ref = { project: "p", zone: "z", name: "n1" };
+    const named = (hostname?: string) =>
+      namesOf(ref, readInstance({ id: "1", status: "RUNNING", hostname }) ?? expect.unreachable());
+    expect(named()).toEqual({ hosts: ["n1"] });
+    expect(named("worker-3.example.com")).toEqual({ hosts: ["n1", "worker-3.example.com"] });
   });
 
   it.each([{}, { id: 1, status: "RUNNING" }, { id: "", status: "RUNNING" }, { id: "1" }])(

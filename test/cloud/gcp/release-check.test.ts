@@ -41,7 +41,7 @@ describe("a missing permission", () => {
       problem: `the permission ${permission} is not granted on ${place}, grant it with: lastcall setup gcp`,
     });
     world.server.allow(permission);
-    expect(await check(mode)).toEqual({ kind: "Possible", permission: "Granted" });
+    expect(await check(mode)).toMatchObject({ kind: "Possible", permission: "Granted" });
     expect(world.asked()).toBe(0);
   });
 
@@ -68,7 +68,7 @@ describe("a permission that cannot be tested", () => {
   ])("is unknown and blocks nothing: %s", async (_, make) => {
     await start();
     make();
-    expect(await check()).toEqual({ kind: "Possible", permission: "Unknown" });
+    expect(await check()).toMatchObject({ kind: "Possible", permission: "Unknown" });
   });
 
   it("because the cloud fails halfway is a retryable fault", async () => {

@@ -169,6 +169,7 @@ describe("ModelCloud as an InstanceReleaser", () => {
       bornAt: startAt,
       asOf: startAt,
       running: true,
+      names: { hosts: [expect.stringMatching(/^spot-b-/)] },
     });
     const absent = await cluster.cloud.describe("gce://demo/europe-west1-b/nobody", signal);
     expect(absent).toEqual({ kind: "Absent" });
