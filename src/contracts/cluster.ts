@@ -59,8 +59,11 @@ export interface Fleet {
   node(name: string): NodeFacts | undefined;
   departure(uid: string): Departure | undefined;
   policies(): readonly Policy[];
-  /** The node of a machine, by its providerID or the last segment of it. */
-  nodeOf(machine: string): NodeFacts | undefined;
+  /**
+   * The nodes of a machine, by its providerID or the last segment of it: more than one if several
+   * Nodes name it (`nodesOfMachine`).
+   */
+  nodesOf(machine: string): readonly NodeFacts[];
   /** All departures of a node, live and ended, by the node's uid. */
   departuresOf(nodeUid: string): readonly Departure[];
   /** The departure of this name, whichever node it belongs to. */

@@ -2,6 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { Fleet, FleetChange, FleetView, WatchSilence } from "../contracts/cluster.ts";
 import type { KubeApi, KubeObject } from "../contracts/kube-api.ts";
 import type { Rng } from "../core/chance/chance.ts";
+import { nodesOfMachine } from "../core/cluster/machine-name.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { Departure } from "../core/departure/departure.ts";
 import type { BadPolicy, Policy } from "../core/policy/policy.ts";
@@ -132,8 +133,8 @@ export class KubeFleet implements Fleet {
     return this.#goodPolicies;
   }
 
-  nodeOf(machine: string): NodeFacts | undefined {
-    return this.#machines.of(machine)[0];
+  nodesOf(machine: string): readonly NodeFacts[] {
+    return nodesOfMachine(this.#machines.of(machine));
   }
 
   departuresOf(nodeUid: string): readonly Departure[] {

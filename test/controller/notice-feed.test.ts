@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { formatInstant, hours, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { stage } from "../support/feed-stage.ts";
-import { departures, type ModelWorld, policies } from "../support/model-world.ts";
+import { departures, type ModelWorld, nodes, policies } from "../support/model-world.ts";
 
 describe("a notice from a feed", () => {
   it("cordons and drains its node in one departure, however often it is delivered", async () => {
@@ -307,3 +307,66 @@ function forceByHand(world: ModelWorld, node: string): void {
     },
   });
 }
+
+describe("a notice for a machine that two Nodes name", () => {
+  const instance = "i-0123456789abcdef0";
+  const providerID = `aws:///eu-west-1a/${instance}`;
+
+  /** `aaa` and `zzz` name one instance, as whose neither name tells. */
+  async function twins() {
+    const set = await stage();
+    for (const name of ["zzz", "aaa"]) set.world.addNode(name, "b", {}, providerID);
+    await set.world.pass(seconds(30));
+    return { ...set, told: { ...set.word("n1"), machine: instance } };
+  }
+
+  it.each(["aaa", "zzz"])(
+    "drains the one that has its name, and leaves %s alone",
+    async (guest) => {
+      const { world, word, tell, stop } = await stage();
+      world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
+      world.addNode(guest, "b", {}, "gce://demo/a/n1");
+      await world.pass(seconds(30));
+      // It registers again, as after a restart.
+      world.addNode("n1", "a");
+      await world.pass(seconds(30));
+      expect(await tell(word("n1"))).toBe("Taken");
+      await world.pass(seconds(10));
+      expect(world.marksOf("n1")).toContain("unschedulable");
+      expect(world.marksOf(guest)).toEqual([]);
+      expect(world.departureOf(guest)).toBeUndefined();
+      await stop();
+    },
+  );
+
+  it("drains both if their names do not tell, once", async () => {
+    const { world, told, tell, stop } = await twins();
+    for (let time = 0; time < 3; time += 1) expect(await tell(told)).toBe("Taken");
+    await world.pass(seconds(10));
+    for (const name of ["aaa", "zzz"]) {
+      expect(world.marksOf(name), name).toContain("unschedulable");
+    }
+    expect(world.list(departures)).toHaveLength(2);
+    await stop();
+  });
+
+  it.each(["aaa", "zzz"])(
+    "drains the other one if that of %s cannot be written",
+    async (refused) => {
+      const { world, told, tell, stop } = await twins();
+      const send = world.watched.send.bind(world.watched);
+      let lasts = true;
+      world.watched.send = async (request) => {
+        const isOfRefused = JSON.stringify(request.body ?? "").includes(`"${refused}"`);
+        if (lasts && request.method === "POST" && isOfRefused) return { status: 403, body: {} };
+        return send(request);
+      };
+      await expect(tell(told)).rejects.toBeInstanceOf(LastcallError);
+      expect(world.marksOf(refused === "aaa" ? "zzz" : "aaa")).toContain("unschedulable");
+      lasts = false;
+      expect(await tell(told)).toBe("Taken");
+      expect(world.marksOf(refused)).toContain("unschedulable");
+      await stop();
+    },
+  );
+});

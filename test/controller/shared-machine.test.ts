@@ -1,6 +1,5 @@
 /** Two Nodes that name the same machine: a kubelet chooses the providerID of its own Node. */
 import { expect, it } from "vitest";
-import type { KubeObject } from "../../src/contracts/kube-api.ts";
 import { hours, seconds } from "../../src/core/time/time.ts";
 import { ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";
 
@@ -17,16 +16,9 @@ async function visited(
 }> {
   const world = new ModelWorld();
   for (const name of ["n0", "n1"]) world.addNode(name, "a");
-  world.addNode("guest", "b");
   world.addNode("db", "a");
   world.api.handle({ method: "DELETE", path: `${nodes}/db` });
-  const guest = world.get(`${nodes}/guest`) as KubeObject;
-  world.api.handle({ method: "DELETE", path: `${nodes}/guest` });
-  const { metadata, status } = guest;
-  world.create(nodes, {
-    ...{ apiVersion: "v1", kind: "Node", metadata: { name: "guest", labels: metadata?.labels } },
-    ...{ spec: { providerID: `gce://demo/a/${claimed}` }, status },
-  } as unknown as KubeObject);
+  world.addNode("guest", "b", {}, `gce://demo/a/${claimed}`);
   webWorkload(world, { replicas: 3, maxUnavailable: 3 });
   spotPolicy(world, spec);
   const over = new AbortController();

@@ -24,7 +24,7 @@ function stage() {
   const clock = new SetClock();
   const node = { ...aNode("n1"), providerID: "aws:///eu-west-1a/i-0abc" };
   const fleet: Partial<Fleet> = {
-    nodeOf: () => node,
+    nodesOf: () => [node],
     policies: () => [defaultPolicy],
     departuresOf: () => [],
     departureNamed: () => undefined,

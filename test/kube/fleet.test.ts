@@ -29,13 +29,13 @@ it("A fleet finds a machine's node by the whole providerID or its last part, and
   const node = { apiVersion: "v1", kind: "Node", metadata: { name: "n0", labels } };
   world.create(nodes, { ...node, spec: { providerID } });
   await world.pass(seconds(1));
-  expect(fleet.nodeOf(providerID)?.name).toBe("n0");
-  expect(fleet.nodeOf("i-0abc")?.name).toBe("n0");
-  expect(fleet.nodeOf("0abc")).toBeUndefined();
-  expect(fleet.nodeOf("")).toBeUndefined();
+  expect(fleet.nodesOf(providerID)).toMatchObject([{ name: "n0" }]);
+  expect(fleet.nodesOf("i-0abc")).toMatchObject([{ name: "n0" }]);
+  expect(fleet.nodesOf("0abc")).toEqual([]);
+  expect(fleet.nodesOf("")).toEqual([]);
   world.api.handle({ method: "DELETE", path: `${nodes}/n0` });
   await world.pass(seconds(1));
-  expect(fleet.nodeOf("i-0abc")).toBeUndefined();
+  expect(fleet.nodesOf("i-0abc")).toEqual([]);
   await end();
 });
 

@@ -115,7 +115,13 @@ export class ModelWorld {
     return ((this.get(path) as { items?: KubeObject[] } | undefined)?.items ?? []) as KubeObject[];
   }
 
-  addNode(name: string, zone: string, labels: Readonly<Record<string, string>> = {}): void {
+  /** `providerID` is another machine's than its own, if the kubelet registers it as that. */
+  addNode(
+    name: string,
+    zone: string,
+    labels: Readonly<Record<string, string>> = {},
+    providerID = `gce://demo/${zone}/${name}`,
+  ): void {
     this.#boots += 1;
     this.#machines.set(`gce://demo/${zone}/${name}`, `machine-${this.#boots}`);
     const node = this.create("/api/v1/nodes", {
@@ -131,7 +137,7 @@ export class ModelWorld {
         // Every kubelet sets it: a real node always has annotations.
         annotations: { "volumes.kubernetes.io/controller-managed-attach-detach": "true" },
       },
-      spec: { providerID: `gce://demo/${zone}/${name}` },
+      spec: { providerID },
       status: {
         nodeInfo: { bootID: `boot-${this.#boots}` },
         allocatable: { cpu: "4", memory: "16Gi", pods: "110" },

@@ -144,7 +144,7 @@ async function awsPorts(options: AwsChoice, io: CommandIo): Promise<AwsPorts> {
     ];
     if (tag === undefined) return feeds;
     const tagged = new TaggedMachines({ ec2, tag, clock, rng });
-    const isNode = (machine: string) => fleet.nodeOf(machine) !== undefined;
+    const isNode = (machine: string) => fleet.nodesOf(machine).length > 0;
     return [new ManagedFeed({ feeds, machines: tagged, isNode })];
   };
   return { feedsFor, hooks: queue.hooks };

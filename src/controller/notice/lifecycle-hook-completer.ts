@@ -117,7 +117,7 @@ export class LifecycleHookCompleter {
     return {
       at: clock.now(),
       policies: fleet.policies(),
-      nodeOf: (machine) => fleet.nodeOf(machine),
+      nodesOf: (machine) => fleet.nodesOf(machine),
       departuresOf: (nodeUid) => fleet.departuresOf(nodeUid),
       departures: () => fleet.view().departures,
       longestMs: limits?.longestMs,
@@ -130,13 +130,14 @@ export class LifecycleHookCompleter {
    */
   async #nextChange(hook: LifecycleHook, signal: AbortSignal): Promise<void> {
     const { fleet, clock } = this.#options;
-    const node = fleet.nodeOf(hook.machine);
-    const concerns = (what: FleetChange) => this.#concerns(what, node);
+    const nodes = fleet.nodesOf(hook.machine);
+    const concerns = (what: FleetChange) =>
+      nodes.length === 0 || nodes.some((node) => this.#concerns(what, node));
     await nextChange({ fleet, clock, mostMs: quietMs, concerns, signal });
   }
 
-  #concerns(what: FleetChange, node: NodeKey | undefined): boolean {
-    if (node === undefined || what.policies || what.nodes.has(node.name)) return true;
+  #concerns(what: FleetChange, node: NodeKey): boolean {
+    if (what.policies || what.nodes.has(node.name)) return true;
     if (what.departures.size === 0) return false;
     return this.#options.fleet.departuresOf(node.uid).some(({ uid }) => what.departures.has(uid));
   }

@@ -6,12 +6,11 @@ import type { NodeFacts } from "../../core/cluster/node.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import {
   type InstanceNotice,
-  type MachineScene,
   type NoticeResolution,
   resolveNotice,
 } from "../../core/notice/instance-notice.ts";
 import { callForNewObject } from "../../core/notice/new-node-object.ts";
-import { callsOfMarks, type NoticeCall } from "../../core/notice/node-notice.ts";
+import { callsOfMarks, type NoticeCall, type NoticeScene } from "../../core/notice/node-notice.ts";
 import { type Millis, millis } from "../../core/time/time.ts";
 import { LastcallError, messageOf } from "../../errors.ts";
 import type { DepartureWriter } from "../departure-writer.ts";
@@ -85,23 +84,25 @@ export class NoticeReconciler {
     }
   }
 
-  /** Writes until the watch shows the result: another node's departure may have had the name. */
+  /**
+   * Writes until the watch shows the result: another node's departure may have had the name. A
+   * machine that several Nodes name may require several writes, none of which waits for another.
+   */
   async #writeUntilSeen(notice: InstanceNotice): Promise<NoticeDelivery> {
     const { fleet, clock } = this.#options;
-    let asked: string | undefined;
-    for (let untilMs = 0; asked === undefined || clock.monotonic() < untilMs; ) {
-      const resolution = this.#resolve(notice);
-      if (resolution.kind === "Known") return "Taken";
-      if (resolution.kind === "Undoing") throw rollingBack(notice);
-      if (!isCall(resolution)) return resolution.kind;
-      const { key } = this.#writeOf(resolution);
-      if (key === asked) {
+    const asked = new Set<string>();
+    for (let untilMs = 0; asked.size === 0 || clock.monotonic() < untilMs; ) {
+      const resolutions = this.#resolve(notice);
+      const calls = resolutions.filter(isCall);
+      if (calls.length === 0) return deliveryOf(resolutions, notice);
+      const unasked = calls.filter((call) => !asked.has(this.#writeOf(call).key));
+      if (unasked.length === 0) {
         await nextChange({ fleet, clock, mostMs: millis(untilMs - clock.monotonic()) });
         continue;
       }
-      await this.#carryOut(resolution);
-      if (asked === undefined && notice.notice.withdrawn !== true) this.#count(notice);
-      asked = key;
+      await Promise.all(unasked.map((call) => this.#carryOut(call)));
+      if (asked.size === 0 && notice.notice.withdrawn !== true) this.#count(notice);
+      for (const call of unasked) asked.add(this.#writeOf(call).key);
       untilMs = clock.monotonic() + watchLagMs;
     }
     throw new LastcallError(
@@ -110,16 +111,18 @@ export class NoticeReconciler {
     );
   }
 
-  #resolve(notice: InstanceNotice): NoticeResolution {
-    return resolveNotice(notice, this.#scene());
+  /** What the notice requires of each node of its machine; of none, if it has no node. */
+  #resolve(notice: InstanceNotice): readonly NoticeResolution[] {
+    const nodes = this.#options.fleet.nodesOf(notice.machine);
+    const subjects = nodes.length === 0 ? [undefined] : nodes;
+    return subjects.map((node) => resolveNotice(notice, { ...this.#scene(), node }));
   }
 
-  #scene(): MachineScene {
+  #scene(): NoticeScene {
     const { fleet, clock } = this.#options;
     return {
       policies: fleet.policies(),
       at: clock.now(),
-      nodeOf: (machine) => fleet.nodeOf(machine),
       departuresOf: (nodeUid) => fleet.departuresOf(nodeUid),
       departureNamed: (name) => fleet.departureNamed(name),
     };
@@ -178,6 +181,28 @@ export class NoticeReconciler {
       ? there.every((one) => versionOf(one) !== key)
       : there.some(({ name }) => name === key);
   }
+}
+
+type Other = Exclude<NoticeResolution, NoticeCall>["kind"];
+
+/** What is said of a notice for several nodes: the first of these that holds for one of them. */
+const deliveries = [
+  ["TooEarly", "TooEarly"],
+  ["Known", "Taken"],
+  ["NotOwned", "NotOwned"],
+  ["Stale", "Stale"],
+  ["NoNode", "NoNode"],
+] as const satisfies readonly (readonly [Other, NoticeDelivery])[];
+
+/** The outcome once nothing is left to write. Throws if a departure is being rolled back. */
+function deliveryOf(
+  resolutions: readonly NoticeResolution[],
+  notice: InstanceNotice,
+): NoticeDelivery {
+  const kinds = new Set(resolutions.map(({ kind }) => kind));
+  if (kinds.has("Undoing")) throw rollingBack(notice);
+  const found = deliveries.find(([kind]) => kinds.has(kind));
+  return found?.[1] ?? "NoNode";
 }
 
 /** The notice is delivered again; by then the departure has ended. */

@@ -40,7 +40,8 @@ export type HookStanding = "MayGoOn" | "Waiting" | "NoNode" | "LeftAlone" | "Ove
 export interface HookScene {
   readonly at: Instant;
   readonly policies: readonly Policy[];
-  nodeOf(machine: string): NodeFacts | undefined;
+  /** The nodes of a machine. */
+  nodesOf(machine: string): readonly NodeFacts[];
   departuresOf(nodeUid: string): readonly Departure[];
   /** All departures, live and ended, to find that of a machine whose node is gone. */
   departures(): readonly Departure[];
@@ -62,19 +63,20 @@ export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStandin
   const isLaunch = hook.transition === "Launching";
   const longestMs = isLaunch ? longestWaitMs : (scene.longestMs ?? longestExtendedMs);
   if (scene.at > plus(hook.at, longestMs)) return "Over";
-  const node = scene.nodeOf(hook.machine);
+  const nodes = scene.nodesOf(hook.machine);
   if (isLaunch) {
-    if (hook.inWarmPool === true || node?.ready === true) return "MayGoOn";
+    if (hook.inWarmPool === true || nodes.some(({ ready }) => ready)) return "MayGoOn";
     const { joinWithinMs } = scene;
     if (joinWithinMs !== undefined && scene.at > plus(hook.at, joinWithinMs)) return "NeverJoined";
-    return node === undefined ? "NoNode" : "Waiting";
+    return nodes.length === 0 ? "NoNode" : "Waiting";
   }
   // The node is gone before its machine.
-  if (node === undefined) return "MayGoOn";
+  if (nodes.length === 0) return "MayGoOn";
   // The drain decides, even if the policy has changed since.
-  const leaving = leavingOf(node, scene);
+  const leaving = nodes.flatMap((node) => leavingOf(node, scene));
   if (leaving.length === 0) return "LeftAlone";
-  const isDone = (one: Departure) => isDrained(one, policyFor(one, node, scene.policies));
+  const isDone = ({ departure, node }: Leaving) =>
+    isDrained(departure, policyFor(departure, node, scene.policies));
   return leaving.every(isDone) ? "MayGoOn" : "Waiting";
 }
 
@@ -84,12 +86,15 @@ export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStandin
  */
 export function hookResult(
   { machine, transition }: LifecycleHook,
-  scene: Pick<HookScene, "policies" | "nodeOf" | "departuresOf" | "departures">,
+  scene: Pick<HookScene, "policies" | "nodesOf" | "departuresOf" | "departures">,
 ): HookResult {
   if (transition === "Launching") return "Continue";
-  const node = scene.nodeOf(machine);
-  const leaving = node === undefined ? lastOf(machine, scene.departures()) : leavingOf(node, scene);
-  const policies = leaving.map((one) => policyFor(one, node, scene.policies));
+  const nodes = scene.nodesOf(machine);
+  const leaving =
+    nodes.length === 0
+      ? lastOf(machine, scene.departures()).map((departure) => ({ departure, node: undefined }))
+      : nodes.flatMap((node) => leavingOf(node, scene));
+  const policies = leaving.map(({ departure, node }) => policyFor(departure, node, scene.policies));
   return policies.some(({ instance }) => instance.lifecycleHook === "Abandon")
     ? "Abandon"
     : "Continue";
@@ -108,12 +113,19 @@ function lastOf(machine: string, departures: readonly Departure[]): readonly Dep
     .slice(-1);
 }
 
+interface Leaving {
+  readonly departure: Departure;
+  readonly node: NodeFacts;
+}
+
 /** The departure that the group waits for; not one that is only planned. */
 function leavingOf(
-  { uid }: NodeFacts,
+  node: NodeFacts,
   { departuresOf }: Pick<HookScene, "departuresOf">,
-): readonly Departure[] {
-  return departuresOf(uid).filter((one) => isLive(one) && (isNoticed(one) || isUnderWay(one)));
+): readonly Leaving[] {
+  return departuresOf(node.uid)
+    .filter((one) => isLive(one) && (isNoticed(one) || isUnderWay(one)))
+    .map((departure) => ({ departure, node }));
 }
 
 /**
@@ -161,19 +173,20 @@ const staleAfterMs: Millis = minutes(5);
 const validForMs: Millis = hours(1);
 
 export interface MachineScene extends NoticeScene {
-  /** Looks up a node by a notice's `machine`. */
-  nodeOf(machine: string): NodeFacts | undefined;
+  /** The node of the notice's `machine`, or one of several; undefined if there is none. */
+  readonly node: NodeFacts | undefined;
 }
 
-/** Decides what a notice requires. An event reported by two sources is one departure. */
+/**
+ * Decides what a notice requires of one node. An event reported by two sources is one departure.
+ */
 export function resolveNotice(
-  instanceNotice: InstanceNotice,
+  { notice }: Pick<InstanceNotice, "notice">,
   scene: MachineScene,
 ): NoticeResolution {
-  const { machine, notice } = instanceNotice;
-  if (notice.withdrawn === true) return resolveWithdrawal(instanceNotice, scene);
+  if (notice.withdrawn === true) return resolveWithdrawal(notice, scene);
   if (isStale(notice, scene.at)) return { kind: "Stale" };
-  const node = scene.nodeOf(machine);
+  const { node } = scene;
   if (node === undefined || isAnothers(notice, node)) return { kind: "NoNode" };
   if (selectPolicy(node, scene.policies) === undefined) return { kind: "NotOwned" };
   if (!isNear(notice, scene.at)) return { kind: "TooEarly" };
@@ -189,11 +202,8 @@ export function resolveNotice(
  * deadline since. If it has created none yet, an already withdrawn one is created, so that the
  * event is known when its delayed announcement is delivered later.
  */
-function resolveWithdrawal(
-  { machine, notice }: InstanceNotice,
-  scene: MachineScene,
-): NoticeResolution {
-  const node = scene.nodeOf(machine);
+function resolveWithdrawal(notice: Notice, scene: MachineScene): NoticeResolution {
+  const { node } = scene;
   const former = node === undefined ? [] : scene.departuresOf(node.uid);
   const made = former.filter(({ source }) => source === sourceOf(notice));
   const live = made.find((one) => isLive(one) && one.withdrawnAt === undefined);

@@ -67,11 +67,11 @@ function meaning(world: {
   const policies = [{ ...defaultPolicy, name: "spot" }];
   const one = world.node ?? node();
   return resolveNotice(
-    { machine, notice },
+    { notice },
     {
       ...{ policies, at },
-      // The fleet knows which node a machine has: test/kube/fleet.test.ts.
-      nodeOf: (name) => (one.providerID?.endsWith(name) ? one : undefined),
+      // The fleet knows which nodes a machine has: test/kube/fleet.test.ts.
+      node: one.providerID?.endsWith(machine) ? one : undefined,
       departuresOf: (uid) => departures.filter((former) => former.node.uid === uid),
       departureNamed: (name) => departures.find((former) => former.name === name),
     },

@@ -52,6 +52,8 @@ function standing(
   transition: LifecycleHook["transition"],
   world: {
     readonly node?: NodeFacts;
+    /** Another Node that names the same machine; its departures are those of `u2`. */
+    readonly other?: NodeFacts;
     readonly departures?: readonly Departure[];
     readonly after?: Millis;
     readonly onNotice?: Policy["onNotice"];
@@ -65,8 +67,9 @@ function standing(
   return hookStanding(hook, {
     at: plus(since, world.after ?? seconds(5)),
     policies: [{ ...defaultPolicy, name: "spot", ...(onNotice && { onNotice }) }],
-    nodeOf: (id) => (id === machine ? world.node : undefined),
-    departuresOf: (uid) => (uid === "u1" ? (world.departures ?? []) : []),
+    nodesOf: (id) =>
+      id === machine ? [world.node, world.other].filter((one) => one !== undefined) : [],
+    departuresOf: (uid) => (world.departures ?? []).filter(({ node }) => node.uid === uid),
     departures: () => world.departures ?? [],
     ...{ longestMs, joinWithinMs },
   });
@@ -237,7 +240,7 @@ describe("a hook that may complete", () => {
   ] as const)("gets the result %s if %s", (expected, _, standingNode, departures, policies) => {
     const scene = {
       policies,
-      nodeOf: () => standingNode,
+      nodesOf: () => (standingNode ? [standingNode] : []),
       departuresOf: () => departures,
       departures: () => departures,
     };
@@ -250,5 +253,29 @@ describe("a hook that may complete", () => {
     } as const;
     expect(hookResult(hook, scene)).toBe(expected);
     expect(hookResult({ ...hook, transition: "Launching" }, scene)).toBe("Continue");
+  });
+});
+
+describe("a hook of a machine that two Nodes name", () => {
+  const other = node({ name: "n2", uid: "u2", ready: false });
+  const ofOther = (phase: Departure["status"]["phase"]): Departure => ({
+    ...departure(phase),
+    node: { name: "n2", uid: "u2" },
+  });
+
+  it("at launch goes on with the first of them that is ready", () => {
+    expect(standing("Launching", { node: node({ ready: false }), other })).toBe("Waiting");
+    expect(standing("Launching", { node: node(), other })).toBe("MayGoOn");
+    expect(standing("Launching", { node: other, other: node() })).toBe("MayGoOn");
+  });
+
+  it.each([
+    ["Waiting", [departure("Draining"), ofOther("Releasing")]],
+    ["Waiting", [departure("Releasing"), ofOther("Draining")]],
+    ["MayGoOn", [departure("Releasing"), ofOther("Releasing")]],
+    ["MayGoOn", [departure("Releasing")]],
+    ["LeftAlone", []],
+  ] as const)("at termination is %s, as the last of their drains: %j", (expected, departures) => {
+    expect(standing("Terminating", { node: node(), other, departures })).toBe(expected);
   });
 });
