@@ -91,6 +91,9 @@ const drain: ObjectField = {
     activeSeconds: counter(
       "Seconds in which the drain could act: the timeout does not count the time without a leader or without the API server.",
     ),
+    waitSeconds: counter(
+      "The longest wait of a WaitCompleted rule for a pod of this drain, in seconds: it extends the timeout, also once that pod has completed.",
+    ),
     cleanExit: counter("Pods terminated before their grace period ended."),
     killed: counter("Pods killed at the end of their grace period."),
     leftBehind: counter("Pods still on the node when the drain ended."),

@@ -131,7 +131,7 @@ class NodeDrain {
     this.#node = targetOf(context);
     this.#rule = drainRuleOf(departure, { rule: policy.drain, now: clock.now() });
     this.#countedBefore = context.memory.counts ?? departure.status.drain;
-    this.#active = { activeMs: this.#activeBefore(), seenMs: this.#startedAtMs };
+    this.#active = { activeMs: this.#secondsBefore("activeSeconds"), seenMs: this.#startedAtMs };
     this.#volumes = mayHaveHadVolumes(departure, this.#countedBefore) ? "Some" : "None";
     this.#wakeup = new Wakeup(clock);
     this.#driver = new DrainDriver({
@@ -253,6 +253,7 @@ class NodeDrain {
     const view = {
       ...{ livePods, ownPods, budgets, rule, deadlineAt, knownAt, self },
       ...{ node: this.#nodeNow, isNoticed: isNoticed(departure), beganWith: memory.beganWith },
+      waitedMs: this.#secondsBefore("waitSeconds"),
       startedAt: deadlineAt === undefined ? timedFromAt : startedAt,
     };
     const { step: found, plan } = this.#driver.step(view);
@@ -270,10 +271,10 @@ class NodeDrain {
     return step;
   }
 
-  /** The time that an interrupted drain had, which a drain of late pods does not share. */
-  #activeBefore(): Millis {
+  /** The times of an interrupted drain, which a drain of late pods does not share. */
+  #secondsBefore(which: "activeSeconds" | "waitSeconds"): Millis {
     const isLate = this.#context.memory.lateSinceAt !== undefined;
-    return isLate ? millis(0) : seconds(this.#countedBefore?.activeSeconds ?? 0);
+    return isLate ? millis(0) : seconds(this.#countedBefore?.[which] ?? 0);
   }
 
   #activeMs(): Millis {

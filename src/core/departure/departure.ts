@@ -63,6 +63,8 @@ export interface DrainCounts {
   readonly cut: number;
   /** The time in which the drain could act, which its timeout counts; see `drain-clock.ts`. */
   readonly activeSeconds?: number | undefined;
+  /** The longest wait for a pod to complete, which extends the timeout; see `drain-memory.ts`. */
+  readonly waitSeconds?: number | undefined;
   /** Pods that were gone within their grace period. */
   readonly cleanExit?: number | undefined;
   /** Pods that were killed at the end of their grace period. */

@@ -23,7 +23,7 @@ export interface DrainMemory {
   readonly firstPlan?: DrainPlan | undefined;
   /**
    * Over all plans so far, because the newest one may no longer contain the job that was waited
-   * for.
+   * for. The next leader gets it from the counts.
    */
   readonly longestWaitMs: Millis;
   /** The uids of the pods that existed when the drain started. */
@@ -47,6 +47,8 @@ export interface DrainView {
   readonly startedAt: Instant;
   /** The uids of the pods that existed when the drain started; absent: those of the first step. */
   readonly beganWith?: ReadonlySet<string> | undefined;
+  /** The longest wait so far, if the drain was interrupted: `waitSeconds` of its counts. */
+  readonly waitedMs?: Millis | undefined;
   /** When the machine may be gone, under a notice. */
   readonly deadlineAt: Instant | undefined;
   /** Since when the drain has known that deadline. */
@@ -108,14 +110,21 @@ export function drainAnswered(
   return { ...memory, progress: recordAnswer({ progress, act, deadlineAt, ...about }) };
 }
 
-function begun(memory: DrainMemory, { beganWith, livePods }: DrainView): DrainMemory {
+function begun(memory: DrainMemory, view: DrainView): DrainMemory {
   if (memory.beganWith !== undefined) return memory;
-  return { ...memory, beganWith: [...(beganWith ?? livePods.map(({ uid }) => uid))] };
+  const { beganWith, livePods, waitedMs: longestWaitMs = memory.longestWaitMs } = view;
+  return {
+    ...memory,
+    ...{ longestWaitMs, beganWith: [...(beganWith ?? livePods.map(({ uid }) => uid))] },
+  };
 }
 
 function stepBy(memory: PlannedDrain, view: DrainView): SteppedDrain {
   const { plan, progress, longestWaitMs } = memory;
-  const step = nextDrainActs({ ...view, plan, progress, longestWaitMs });
+  const found = nextDrainActs({ ...view, plan, progress, longestWaitMs });
+  const waitSeconds = Math.ceil(longestWaitMs / 1000);
+  const counts = waitSeconds === 0 ? found.counts : { ...found.counts, waitSeconds };
+  const step = { ...found, counts };
   return { memory: { ...memory, progress: step.progress }, step, plan };
 }
 

@@ -89,6 +89,8 @@ interface World {
   readonly allowed: Map<string, number>;
   readonly recoveries: { atMs: number; budget: string }[];
   readonly timeline: string[];
+  /** What the last counts say, which a new controller reads in the status. */
+  waitSeconds: number;
 }
 
 const dayMs = 86_400_000;
@@ -112,6 +114,7 @@ export function runDrain(run: DrainRun): DrainRecord {
     const stepped = drainStep(memory, viewOf(run, { world, known: terminations.records }));
     const { step } = stepped;
     ({ memory } = stepped);
+    world.waitSeconds = step.counts.waitSeconds ?? 0;
     first ??= stepped.plan;
     ended.push(...step.ended);
     for (const one of step.ended) terminations.remember(one);
@@ -150,6 +153,7 @@ function worldOf(run: DrainRun): World {
     allowed: new Map((run.budgets ?? []).map((b) => [b.facts.name, b.facts.disruptionsAllowed])),
     recoveries: [],
     timeline: [],
+    waitSeconds: 0,
   };
 }
 
@@ -162,6 +166,7 @@ function viewOf(
     ...{ node: node(), livePods, ownPods: livePods, rule: run.rule, known, now: nowOf(world) },
     budgets: (run.budgets ?? []).map((one) => one.facts),
     ...{ startedAt: startAt, deadlineAt, isNoticed: deadlineAt !== undefined },
+    waitedMs: seconds(world.waitSeconds),
     knownAt: plus(startAt, run.lateNotice?.afterMs ?? millis(0)),
   };
 }

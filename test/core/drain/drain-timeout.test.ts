@@ -55,6 +55,23 @@ it("a job gets no more time if another controller takes over the drain", () => {
   ]);
 });
 
+it.each([
+  ["another controller takes over", minutes(45)],
+  ["no other controller takes over", undefined],
+])("the wait for a job that has completed still extends the timeout if %s", (_, restartAfterMs) => {
+  const selector = { matchLabels: { app: "job" } };
+  const podRules = [{ selector, action: "WaitCompleted", timeoutMs: hours(1) } as const];
+  const job = { ...model("job", seconds(1), { labels: selector.matchLabels }) };
+  const { end, endedMs } = drained(
+    [{ ...job, completesAfterMs: minutes(40) }, model("held", seconds(1))],
+    {
+      budgets: [{ facts: budget("web", { disruptionsAllowed: 0, currentHealthy: 2 }) }],
+      ...{ rule: rule({ podRules }), restartAfterMs },
+    },
+  );
+  expect([end.verdict, endedMs]).toEqual(["TimedOut", minutes(65)]);
+});
+
 it("a new plan counts the wait for a job from the start of the drain", () => {
   const startOf = (startedAt: Instant, timeoutMs?: Millis) =>
     planDrain({
