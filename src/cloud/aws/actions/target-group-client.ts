@@ -32,8 +32,8 @@ const answerLimitMs: Millis = seconds(10);
 const pageSize = 400;
 const taggedAtOnce = 20;
 /**
- * The API sometimes rejects larger changes, according to cloud-provider-aws:
- * https://github.com/kubernetes/kubernetes/pull/101592.
+ * The API sometimes rejects larger changes (https://github.com/kubernetes/kubernetes/pull/101592).
+ * AWS named this number to https://github.com/kubernetes-sigs/aws-load-balancer-controller/pull/1342.
  */
 const changedAtOnce = 200;
 /** Concurrent reads, one per group: the account shares the API's rate limit. */
