@@ -197,3 +197,12 @@ describe("deploy/aws/terraform and deploy/aws/cloudformation", () => {
     expect(JSON.stringify(environment)).toContain("var.responder_environment");
   });
 });
+
+it.each(["docs/cloud/aws.md", "docs/ja/migrate.md"])(
+  "%s shows a role with what the responder calls, and nothing else",
+  (page) => {
+    const text = readFileSync(new URL(`../../${page}`, import.meta.url), "utf8");
+    const policy = /```json\n(\s*\{"Version"[\s\S]*?)```/.exec(text)?.[1] ?? "{}";
+    expect(iamActions(JSON.parse(policy))).toEqual([...responderCalls, ...ofLambda].sort());
+  },
+);
