@@ -126,3 +126,22 @@ it.each([
     );
   }
 });
+
+it("of a moved request, the preview says which deadline it drops, in either language", () => {
+  const asked = live({ name: "d1", cause: "Manual", departAt: dawn, deadlineAt });
+  const departAt = plus(deadlineAt, hours(1));
+  const step = departStep(node, { departAt }, asked);
+  const request = {
+    departAt,
+    isNow: false,
+    deadlineAt: undefined,
+    policy: undefined,
+    step,
+    end: {},
+  };
+  const said = departSays(node, request).filter((text) => text.includes("deadline"));
+  expect(said).toEqual([
+    "n1 was requested to leave by 2026-11-20T03:00:00Z: that deadline is dropped, since it is over when the departure starts",
+  ]);
+  expect(translated(`${said[0]}.`, "ja").replaceAll(/n1|T|Z/g, "")).not.toMatch(/[A-Za-z]/);
+});

@@ -40,6 +40,33 @@ describe("lastcall depart of a node that has been requested to leave", () => {
     expect(timesOf()).toEqual([{ departAt: day("11:00"), deadlineAt: day("12:00") }]);
   });
 
+  it.each([
+    ["is the new start", "12:00"],
+    ["has passed by the new start", "13:00"],
+  ])(
+    "says that its deadline is dropped if it %s, in a dry run and in the answer",
+    async (_, at) => {
+      await depart("--by", day("12:00"));
+      for (const args of [["--dry-run"], []]) {
+        const { exit, stdout, stderr } = await depart("--at", day(at), ...args);
+        expect(exit).toBe(0);
+        expect(stdout).toMatch(/ moved: n1 leaves at \S+( \(dry run\))?\n$/);
+        expect(stderr).toBe(
+          "lastcall: n1 was requested to leave by 2026-11-20T12:00:00Z: that deadline is dropped, since it is over when the departure starts; to set another, add --by\n",
+        );
+      }
+      expect(timesOf()).toEqual([{ departAt: day(at), deadlineAt: undefined }]);
+    },
+  );
+
+  it.each([
+    ["before its deadline", ["--at", day("11:00")]],
+    ["with a deadline of its own", ["--at", day("13:00"), "--by", day("14:00")]],
+  ])("says nothing of its deadline if the new start is %s", async (_, args) => {
+    await depart("--by", day("12:00"));
+    expect((await depart(...args)).stderr).toBe("");
+  });
+
   it("is refused a deadline before its start, and nothing is written", async () => {
     const { exit, stdout, stderr } = await depart("n2", "--by", day("09:00"));
     expect({ exit, stdout }).toEqual({ exit: 2, stdout: "" });

@@ -4,7 +4,7 @@ import {
   holdOf,
   type NodeFacts,
 } from "../../core/cluster/node.ts";
-import type { DepartStep } from "../../core/departure/decision.ts";
+import { type DepartStep, droppedDeadline } from "../../core/departure/decision.ts";
 import {
   type Departure,
   isLive,
@@ -64,8 +64,18 @@ export function departSays(
           `That is after its deadline ${briefInstant(lastAt)}: ${name} leaves as planned before that, unless something holds it`,
         ]
       : shortfallSays(name, request)),
+    ...droppedSays(name, request.step),
     ...passedSays(node, request),
     ...waitingSays(request),
+  ];
+}
+
+/** The deadline of an earlier request that a later start makes void. */
+export function droppedSays(name: string, step: DepartStep): readonly string[] {
+  const deadlineAt = droppedDeadline(step);
+  if (deadlineAt === undefined) return [];
+  return [
+    `${name} was requested to leave by ${briefInstant(deadlineAt)}: that deadline is dropped, since it is over when the departure starts`,
   ];
 }
 

@@ -1,4 +1,4 @@
-import { shortfallSays } from "../../board/act/act-says.ts";
+import { droppedSays, shortfallSays } from "../../board/act/act-says.ts";
 import type { NodeEnd } from "../../board/act/node-end.ts";
 import { holdMarkIn, holdOf, type NodeFacts } from "../../core/cluster/node.ts";
 import {
@@ -55,6 +55,13 @@ export function endWarnings(
       `lastcall: ${told}, so it leaves as planned before that; to choose the time, set an earlier --at\n`,
     ];
   });
+}
+
+/** A start alone may come after the deadline of an earlier request. */
+export function droppedWarnings(steps: Steps): readonly string[] {
+  return steps.flatMap(({ node, step }) =>
+    droppedSays(node.name, step).map((says) => `lastcall: ${says}; to set another, add --by\n`),
+  );
 }
 
 /** A departure that is under way keeps its times, whatever is requested now. */

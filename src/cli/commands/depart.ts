@@ -22,6 +22,7 @@ import { type FleetSnapshot, readFleet, type SnapshotSource } from "../input/fle
 import { requestOf, timeNotes, timesFor } from "./depart-times.ts";
 import type { Awaited } from "./depart-wait.ts";
 import {
+  droppedWarnings,
   endWarnings,
   holdWarnings,
   ignoredWarnings,
@@ -69,6 +70,7 @@ async function departNodes(input: Depart, { api, namespace }: Connection): Promi
     ...timeNotes(input, { request, now: fleet.readAt }),
     ...holdWarnings(steps, request),
     ...endWarnings(steps, request, fleet),
+    ...droppedWarnings(steps),
     ...ignoredWarnings(steps, { input, request }),
   ];
   if (!options.quiet) for (const text of warnings) io.err(text);

@@ -202,6 +202,12 @@ export function deadlineAfter(step: DepartStep): Instant | undefined {
   return step.to.deadlineAt ?? undefined;
 }
 
+/** The deadline of an earlier request that the step removes. */
+export function droppedDeadline(step: DepartStep): Instant | undefined {
+  const isDropped = step.kind === "Move" && step.to.deadlineAt === null;
+  return isDropped ? step.departure.deadlineAt : undefined;
+}
+
 export function because(
   reason: Reason,
   departure: Departure,

@@ -266,6 +266,10 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     "$1 には $2 までの時間がないかもしれません。その期限は $3 で、ポリシー $4 による lifetime.max は $5 に終わります",
   ],
   [
+    /^(\S+) was requested to leave by (\S+): that deadline is dropped, since it is over when the departure starts$/,
+    "$1 には $2 までに出発する依頼がありましたが、出発の開始時には過ぎているため、その期限は取り消されます",
+  ],
+  [
     /^That is after its deadline (\S+): (.+) leaves as planned before that, unless something holds it$/,
     "期限 $1 より後です。保留されていなければ、$2 はそれより前に計画どおり出発します",
   ],
