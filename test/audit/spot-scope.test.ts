@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { auditTable, githubAnnotations, sarifLog } from "../../src/audit/audit-output.ts";
 import type { AuditReport } from "../../src/audit/report.ts";
+import { ruleList } from "../../src/audit/rule-list.ts";
 import { auditRun } from "./support/audit-run.ts";
 import { auditYaml, deployment } from "./support/audit-yaml.ts";
 
@@ -229,3 +230,26 @@ it("a rule of the SARIF log has the address of its page, if the docs are publish
   });
   expect(JSON.stringify(sarifLog(report, { version: "1" }))).not.toContain("helpUri");
 });
+
+it("a rule of the SARIF log has in itself what code scanning shows, without an address", async () => {
+  const log = sarifLog(await auditYaml(deployment({}), { platforms: ["gke"] }), { version: "1" });
+  const { rules } = (log as SarifLog).runs[0].tool.driver;
+  expect(rules.map(({ id }) => id)).toEqual(ruleList.map(({ id }) => id));
+  for (const [place, { title, why, fix, whenNotToUse }] of ruleList.entries()) {
+    const { shortDescription, fullDescription, help } = rules[place] ?? {};
+    expect(shortDescription?.text.toLowerCase()).toBe(title.toLowerCase());
+    expect(fullDescription?.text).toBe(why);
+    for (const text of [why, fix, whenNotToUse]) expect(help?.markdown).toContain(text);
+  }
+});
+
+interface SarifLog {
+  readonly runs: readonly [{ readonly tool: { readonly driver: { readonly rules: SarifRule[] } } }];
+}
+
+interface SarifRule {
+  readonly id: string;
+  readonly shortDescription: { readonly text: string };
+  readonly fullDescription: { readonly text: string };
+  readonly help: { readonly markdown: string };
+}

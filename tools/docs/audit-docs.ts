@@ -157,8 +157,12 @@ is on the first line of the object.
 \`-o sarif\` is for code scanning, which rejects a whole log if one finding has no file. Standard
 input appears as the file \`stdin\`, with the line numbers of the input; to see the text next to a
 finding, write Helm's output to a file in the repository and audit that. Findings of a live cluster
-have no file: they are for other consumers of SARIF. If you publish the folder \`docs\`, \`--docs-url
-https://docs.example.com/lastcall\` gives each rule a \`helpUri\`, the address of its page.
+have no file: they are for other consumers of SARIF.
+
+Next to each alert, code scanning shows the rule's \`help\`: why, the fix, and when not to use the rule. Nothing is to be
+set for that. It shows no \`helpUri\` ([microsoft/sarif-sdk 2813](https://github.com/microsoft/sarif-sdk/pull/2813)); other
+viewers, such as that of Visual Studio Code, link to it. If you publish the folder \`docs\`, \`--docs-url
+https://docs.example.com/lastcall\` gives each rule one, the address of its page.
 
 \`\`\`yaml
 # .pre-commit-config.yaml
