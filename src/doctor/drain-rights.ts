@@ -53,11 +53,24 @@ export const drainRights: readonly DrainRight[] = [
   ...inOwnNamespace(useAccount, { verbs: ["create"], resources: ["serviceaccounts/token"] }),
   ...inOwnNamespace(useAccount, { verbs: ["impersonate"], resources: ["serviceaccounts"] }),
   { name: useAccount, verbs: ["impersonate"], group: "", resource: "users" },
-  ...inOwnNamespace(runPods, { verbs: ["create"], resources: ["pods", "pods/exec"] }),
-  ...inOwnNamespace(runPods, { resources: ["replicationcontrollers"] }),
+  // A Secret of the type kubernetes.io/service-account-token gets a token.
+  ...inOwnNamespace(useAccount, { verbs: ["create"], resources: ["secrets"] }),
+  // A running pod takes another image.
+  ...inOwnNamespace(runPods, { resources: ["pods", "replicationcontrollers"] }),
+  ...inOwnNamespace(runPods, { verbs: changes, resources: ["pods/ephemeralcontainers"] }),
+  // A WebSocket is opened with GET: https://github.com/kubernetes/kubernetes/issues/133515.
+  ...inOwnNamespace(runPods, { verbs: ["create", "get"], resources: ["pods/exec"] }),
   ...inOwnNamespace(runPods, {
     group: "apps",
     resources: ["deployments", "daemonsets", "statefulsets", "replicasets"],
   }),
   ...inOwnNamespace(runPods, { group: "batch", resources: ["jobs", "cronjobs"] }),
+  {
+    ...{ name: "run commands in any pod by its kubelet", verbs: ["create", "get"] },
+    ...{ group: "", resource: "nodes/proxy" },
+  },
+  ...inOwnNamespace("grant any right", {
+    ...{ verbs: ["bind", "escalate"], group: "rbac.authorization.k8s.io" },
+    resources: ["clusterroles", "roles"],
+  }),
 ];

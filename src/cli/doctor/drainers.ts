@@ -42,7 +42,8 @@ export function drainersIn(rbac: RbacObjects, own: Own): readonly Drainer[] {
       (one) => (isWide || one.own === true) && rules.some((rule) => gives(rule, one)),
     );
     if (right === undefined) continue;
-    const isAdmin = rules.some(isEverything);
+    // An administrator of the namespace alone is one of the others.
+    const isAdmin = isWide && rules.some(isEverything);
     for (const subject of subjects.map(subjectOf)) {
       const isKept = subject.isEverybody || !(isAdmin || isOfSystem(subject, own));
       if (!isKept || found.has(subject.name)) continue;

@@ -63,6 +63,22 @@ describe("who can make a node leave", () => {
       { verbs: "patch", groups: "apps", resources: "deployments" },
       "run pods in Lastcall's namespace",
     ],
+    // The image of a running pod can be changed.
+    [{ verbs: "patch", resources: "pods" }, "run pods in Lastcall's namespace"],
+    [{ verbs: "patch", resources: "pods/ephemeralcontainers" }, "run pods in Lastcall's namespace"],
+    // Authorized as get, if kubectl uses a WebSocket.
+    [{ verbs: "get", resources: "pods/exec" }, "run pods in Lastcall's namespace"],
+    // One of the type kubernetes.io/service-account-token gets a token.
+    [{ verbs: "create", resources: "secrets" }, "take the identity of Lastcall's ServiceAccounts"],
+    [{ verbs: "get", resources: "nodes/proxy" }, "run commands in any pod by its kubelet"],
+    [
+      { verbs: "bind", groups: "rbac.authorization.k8s.io", resources: "clusterroles" },
+      "grant any right",
+    ],
+    [
+      { verbs: "escalate", groups: "rbac.authorization.k8s.io", resources: "roles" },
+      "grant any right",
+    ],
   ])("is who has %j", (rule, right) => {
     expect(wide(rule)).toEqual([{ name: "User ann", right, isEverybody: false }]);
   });
@@ -115,6 +131,9 @@ describe("who can make a node leave", () => {
     ["shop", { verbs: "create", resources: "pods" }, 0],
     // Nodes are in no namespace.
     ["lastcall", nodes, 0],
+    // An administrator of that namespace is none of the cluster.
+    ["lastcall", { verbs: "*", groups: "*", resources: "*" }, 1],
+    ["shop", { verbs: "*", groups: "*", resources: "*" }, 0],
   ])("depends on the namespace of a RoleBinding: %s, %j", (namespace, rule, count) => {
     for (const kind of ["Role", "ClusterRole"]) {
       const rbac = {
