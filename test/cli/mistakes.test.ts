@@ -36,6 +36,16 @@ const mistakes: Readonly<Record<string, readonly Mistake[]>> = {
     inPolicy("lifetime: {min: 26h, max: 24h}", "spec.lifetime.max", "under a min of 26h"),
     inPolicy("nodeSelector: {pool: x}", "spec.nodeSelector", "nodeSelectorTerms", "pool"),
     inPolicy("nodeSelector: {matchLabels: {pool: x}}", "spec.nodeSelector", "nodeSelectorTerms"),
+    inPolicy(
+      "nodeSelector: {matchExpressions: [{key: pool, operator: Exists}]}",
+      "spec.nodeSelector.matchExpressions",
+      "expected nodeSelectorTerms: [{matchExpressions: […]}]",
+    ),
+    inPolicy(
+      "nodeSelector: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: []}}",
+      "spec.nodeSelector.requiredDuringSchedulingIgnoredDuringExecution",
+      "expected nodeSelectorTerms: [{matchExpressions: […]}]",
+    ),
     {
       ...{ typed: plan, policy: "nodeSelector: {nodeSelectorTerms: []}", exit: 0 },
       says: ["spec.nodeSelector has no term and selects no node", "omit it"],
@@ -56,6 +66,11 @@ const mistakes: Readonly<Record<string, readonly Mistake[]>> = {
       ...{ typed: plan, policy: 'windows: [{start: "22:00", end: "06:00"}]', exit: 0 },
       says: ["spec.windows has no effect", "spec.lifetime.max"],
     },
+    inPolicy(
+      'windows: [{name: n, start: "22:00", end: "06:00"}]',
+      "spec.windows[0].name",
+      "found false (n, no and off without quotes are false in YAML), expected a name",
+    ),
     inPolicy('windows: [{start: "22", end: "06:00"}]', "spec.windows[0].start", '"22"'),
     inPolicy('windows: [{start: "10pm", end: "6am"}]', "spec.windows[0].start", '"10pm"'),
     inPolicy('windows: [{start: "06:00", end: "06:00"}]', "spec.windows[0]"),

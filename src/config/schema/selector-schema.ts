@@ -152,7 +152,10 @@ const matchFields = {
 
 /** Labels that were written as in a label selector, as what node affinity has for them. */
 function expressionFor(name: string, value: unknown): string {
-  const [label] = name === "matchLabels" && isFields(value) ? Object.entries(value) : [];
+  const isLabels = name === "matchLabels" && isFields(value);
+  // Requirements, or terms, at another level than theirs.
+  if (!isLabels && typeof value === "object") return "matchExpressions: […]";
+  const [label] = isLabels ? Object.entries(value) : [];
   const [key, text] = label ?? [name, value];
   const shown = typeof text === "string" ? text : "VALUE";
   return `matchExpressions: [{key: ${key}, operator: In, values: [${JSON.stringify(shown)}]}]`;

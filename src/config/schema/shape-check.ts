@@ -151,10 +151,15 @@ function readLeaf(question: Question, isRight: boolean): ShapeReading {
 }
 
 function mismatch({ schema, value, at }: Question): ShapeReading {
-  const meant =
-    schema.type === "string" && typeof value === "string" ? schema.meant?.(value) : undefined;
-  const found = describeValue(value) + (meant === undefined ? "" : ` (${meant}?)`);
+  const found = describeValue(value) + (schema.type === "string" ? hintFor(schema, value) : "");
   return refusal(value, at, { found, wanted: wantedOf(schema) });
+}
+
+function hintFor(schema: StringField, value: unknown): string {
+  if (value === true) return " (y, yes and on without quotes are true in YAML)";
+  if (value === false) return " (n, no and off without quotes are false in YAML)";
+  const meant = typeof value === "string" ? schema.meant?.(value) : undefined;
+  return meant === undefined ? "" : ` (${meant}?)`;
 }
 
 function refusal(
