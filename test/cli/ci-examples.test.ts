@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { compileCache } from "../support/compile-cache.ts";
 
 /** The examples of docs/audit for CI, run as they are written there. */
 
@@ -63,7 +64,11 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function run(command: string) {
-  const env = { ...process.env, PATH: `${join(folder, "bin")}${delimiter}${process.env.PATH}` };
+  const env = {
+    ...process.env,
+    ...compileCache,
+    PATH: `${join(folder, "bin")}${delimiter}${process.env.PATH}`,
+  };
   return spawnSync("sh", ["-c", command], { cwd: folder, env, encoding: "utf8" });
 }
 

@@ -15,6 +15,7 @@ import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { folderPrefix } from "../../src/cli/demo/show-demo.ts";
+import { compileCache } from "../support/compile-cache.ts";
 
 const program = join(import.meta.dirname, "../../src/cli/main.ts");
 
@@ -41,7 +42,7 @@ interface RunningDemo {
 async function startDemo(...nodeOptions: readonly string[]): Promise<RunningDemo> {
   const args = [...nodeOptions, program, "demo", "--seed", "1", "--speed", "600"];
   const child = spawn(process.execPath, args, {
-    env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder },
+    env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder, ...compileCache },
     stdio: ["ignore", "pipe", "ignore"],
   });
   children.push(child);
@@ -127,7 +128,7 @@ describe("The demo exits at once and says why", () => {
   ])("if $where", async ({ env, to, code, said }) => {
     const out = openSync(to, "w");
     const child = spawn(process.execPath, [program, "demo", "--seed", "1"], {
-      env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder, ...env },
+      env: { PATH: process.env.PATH, HOME: folder, TMPDIR: folder, ...compileCache, ...env },
       stdio: ["ignore", out, "pipe"],
     });
     children.push(child);

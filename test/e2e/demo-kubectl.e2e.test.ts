@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { buildControlPlane } from "../controlplane/build.ts";
+import { compileCache } from "../support/compile-cache.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 const run = promisify(execFile);
@@ -24,6 +25,7 @@ let ended: Promise<number | null>;
 beforeEach(async () => {
   home = mkdtempSync(join(tmpdir(), "lastcall-demo-home-"));
   demo = spawn(process.execPath, [program, "demo", "--seed", "1", "--speed", "120"], {
+    env: { ...process.env, ...compileCache },
     stdio: ["ignore", "pipe", "inherit"],
   });
   ended = new Promise((resolve) => demo.once("exit", (code) => resolve(code)));

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { compileCache } from "./compile-cache.ts";
 
 export interface AgentProcessOptions {
   readonly nodeName: string;
@@ -34,6 +35,7 @@ export class AgentProcess {
     this.#child = spawn(runtime, [entry, "agent", ...flags, ...(options.flags ?? [])], {
       env: {
         PATH: process.env.PATH,
+        ...compileCache,
         KUBERNETES_SERVICE_HOST: api.hostname,
         KUBERNETES_SERVICE_PORT: api.port,
         NODE_EXTRA_CA_CERTS: options.caFile,

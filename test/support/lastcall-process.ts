@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
+import { compileCache } from "./compile-cache.ts";
 
 export interface ProcessEnd {
   readonly code: number | null;
@@ -34,7 +35,7 @@ const program = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
 export function startLastcall(args: readonly string[], options: ProcessOptions): LastcallProcess {
   const child = spawn(process.execPath, [program, ...args], {
     cwd: options.folder,
-    env: { PATH: process.env.PATH, HOME: options.folder, ...options.env },
+    env: { PATH: process.env.PATH, HOME: options.folder, ...compileCache, ...options.env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const death = new AbortController();
