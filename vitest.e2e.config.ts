@@ -1,12 +1,13 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { atEachLanding } from "./test/e2e/e2e-list.ts";
 
 /**
- * Files that spend most of their time waiting: for instants of a plan, for leases and for timeouts.
- * They run two at a time, the longest first. The other files keep the processor busy, or measure
- * how fast something is.
+ * Files that run two at a time. The first spend most of their time waiting: for instants of a plan,
+ * for leases and for timeouts; the longest comes first. The last ask many short questions, none of
+ * which is about time. The other files keep the processor busy, or measure how fast something is.
  */
-const waiting = [
+const paired = [
   "queue",
   "release-elsewhere",
   "agent-fallback",
@@ -24,15 +25,26 @@ const waiting = [
   "advice",
   "crd-skew",
   "other-machine",
-  // Late, because it needs Karpenter, which is built while the others run.
   "karpenter",
-].map((name) => `test/e2e/${name}.e2e.test.ts`);
+  "policy-corpus",
+  "chart",
+  "restart-owner",
+  "guards",
+  "admission",
+  "setup-rights",
+  "spot-ready",
+  "reserve-capacity",
+  "agent-rights",
+  "agent-departure",
+  "pod-security",
+];
 
-/**
- * Helmfile is built while the others run. The check of the permissions that the whole suite used
- * has to come last.
- */
-const last = ["helmfile", "rights"].map((name) => `test/e2e/${name}.e2e.test.ts`);
+/** It judges the permissions that all the others used. */
+const last = fileOf("rights");
+
+function fileOf(name: string): string {
+  return `test/e2e/${name}.e2e.test.ts`;
+}
 
 class InOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -42,11 +54,14 @@ class InOrder extends BaseSequencer {
 }
 
 function rankOf({ moduleId }: TestSpecification): number {
-  const place = last.findIndex((file) => moduleId.endsWith(file));
-  if (place >= 0) return waiting.length + 1 + place;
-  const rank = waiting.findIndex((file) => moduleId.endsWith(file));
-  return rank < 0 ? waiting.length : rank;
+  if (moduleId.endsWith(last)) return paired.length + 1;
+  const rank = paired.findIndex((name) => moduleId.endsWith(`/${fileOf(name)}`));
+  return rank < 0 ? paired.length : rank;
 }
+
+/** `npm run e2e` sets the variable; without it, every file may run. */
+const onlyLanding = process.env.E2E_LANDING !== undefined;
+const landing = Object.keys(atEachLanding);
 
 export default defineConfig({
   test: {
@@ -56,13 +71,20 @@ export default defineConfig({
     testTimeout: 300_000,
     hookTimeout: 900_000,
     projects: [
-      { extends: true, test: { name: "waiting", include: waiting, maxWorkers: 2 } },
       {
         extends: true,
         test: {
-          name: "working",
-          include: ["test/e2e/**/*.e2e.test.ts"],
-          exclude: waiting,
+          name: "paired",
+          include: paired.filter((name) => !onlyLanding || landing.includes(name)).map(fileOf),
+          maxWorkers: 2,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "alone",
+          include: onlyLanding ? landing.map(fileOf) : ["test/e2e/**/*.e2e.test.ts"],
+          exclude: paired.map(fileOf),
           fileParallelism: false,
         },
       },

@@ -32,7 +32,7 @@ function page(table: string): string {
   return `<!-- Generated from test/e2e/versions.json by \`npm run generate\`; \`npm run e2e:versions\` writes that. -->
 # Kubernetes versions
 
-Lastcall needs Kubernetes ${oldest} or later. CI runs every end-to-end test on ${usual}, and on no other version.
+Lastcall needs Kubernetes ${oldest} or later. All end-to-end tests run on ${usual}; CI runs no other version.
 \`npm run e2e:versions\` runs those below on the oldest and the newest version: with its API server, controller manager,
 scheduler, etcd and kubectl, and with kwok's nodes. This is what it found last:
 
