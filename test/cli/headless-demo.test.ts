@@ -9,6 +9,7 @@ import {
   type SimulationFacts,
   simulationReport,
 } from "../../src/sim/demo/simulation-report.ts";
+import { isLongRun } from "../support/long-run.ts";
 
 type Facts = Omit<SimulationFacts, "wallSeconds">;
 
@@ -27,8 +28,11 @@ function countsOf(facts: Facts, name: string): FleetCounts {
   return found.counts;
 }
 
-/** The seventh of 30 seeds is the worst: seven nodes lost in one hour, most of them minutes old. */
-const seeds = [1, 2, 3, 4, 5, 6, 7];
+/**
+ * The seventh of 30 seeds is the worst: seven nodes lost in one hour, most of them minutes old. The
+ * third is the demo's own.
+ */
+const seeds = isLongRun ? [1, 2, 3, 4, 5, 6, 7] : [3, 7];
 
 describe("Thirty hours of 18 nodes, with Lastcall and without", () => {
   let runs: readonly Facts[] = [];
@@ -134,7 +138,7 @@ describe("A simulation report", () => {
     });
   });
 
-  it.each([1, 2, 4])("can be made for %d nodes", async (nodes) => {
+  it.each(isLongRun ? [1, 2, 4] : [1])("can be made for %d nodes", async (nodes) => {
     const facts = await simulate(1, { hours: 3, nodes });
     expect(facts.nodeHours).toBe(3 * nodes);
     expect(facts.violations).toEqual([]);

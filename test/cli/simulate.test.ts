@@ -68,15 +68,15 @@ describe("lastcall simulate", () => {
 
   it("adds up several runs, each of which the seed alone decides", async () => {
     const some = file("some.yaml", "nodes: 6\nhours: 8\nages: Spread\n");
-    const three = await report(some, "--seed", "5", "--runs", "3");
-    expect(three).toMatchObject({ seed: 5, runs: 3, nodeHours: 144, violations: [] });
-    expect(await report(some, "--seed", "5", "--runs", "3")).toEqual(three);
+    const both = await report(some, "--seed", "5", "--runs", "2");
+    expect(both).toMatchObject({ seed: 5, runs: 2, nodeHours: 96, violations: [] });
+    expect(await report(some, "--seed", "5", "--runs", "2")).toEqual(both);
     const alone = [];
-    for (const seed of ["5", "6", "7"]) alone.push(await report(some, "--seed", seed));
+    for (const seed of ["5", "6"]) alone.push(await report(some, "--seed", seed));
     const launched = (one: { policies: { replacements: number }[] }) =>
       one.policies.map(({ replacements }) => replacements);
     const sums = alone.map(launched).reduce((a, b) => a.map((count, at) => count + (b[at] ?? 0)));
-    expect(launched(three)).toEqual(sums);
+    expect(launched(both)).toEqual(sums);
   });
 
   it("takes half of the fleet at once in a storm, and no pod is killed with Lastcall", async () => {
