@@ -5,6 +5,8 @@
 export const longFiles: readonly string[] = [
   "test/cli/headless-demo.test.ts",
   "test/controller/crash.test.ts",
+  "test/core/plan/plan-invariant.test.ts",
+  "test/core/plan/plan.test.ts",
   "test/fault-machine/fault-durations.test.ts",
   "test/fault-machine/fault-machine.test.ts",
 ];

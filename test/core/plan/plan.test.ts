@@ -6,6 +6,7 @@ import { planFleet } from "../../../src/core/plan/plan.ts";
 import { planReport, planWarnings } from "../../../src/core/plan/plan-report.ts";
 import type { Policy, Window } from "../../../src/core/policy/policy.ts";
 import { formatInstant, hours, instant, millis, minutes } from "../../../src/core/time/time.ts";
+import { isLongRun } from "../../support/long-run.ts";
 import { aNode, aPolicy, at, daily, everyMinute, inZone } from "../fleet-builder.ts";
 import { largestSum, widestGap } from "./spacing/spacing-oracle.ts";
 
@@ -364,7 +365,7 @@ function smallFleet(seed: number, mode: "Late" | "Even"): SmallFleet {
 }
 
 describe("plans of small fleets, compared with an oracle that tries everything", () => {
-  const blocks = Array.from({ length: 12 }, (_, block) => [block]);
+  const blocks = Array.from({ length: isLongRun ? 12 : 4 }, (_, block) => [block]);
 
   it.each(blocks)("reach the best gap in Even: block %i of 50", (block) => {
     for (let seed = block * 50; seed < block * 50 + 50; seed += 1) {
