@@ -4,6 +4,7 @@ import type { NewDeparture } from "../core/departure/decision.ts";
 import {
   type Departure,
   type DepartureStatus,
+  endsAsPlanned,
   hasFinalizer,
   isLive,
 } from "../core/departure/departure.ts";
@@ -67,6 +68,8 @@ export class DepartureWriter {
     await this.#writeSpec(departure, (current) => {
       // The notice would be lost with the withdrawal: its reporter retries.
       if (current !== departure && isUndoing(current)) return undefined;
+      // The watch was late: what looked like a notice is the end that we have begun.
+      if (current !== departure && endsAsPlanned(current, update.cause)) return undefined;
       const news = current === departure ? update : noticeUpdate(current, update);
       return news && this.#store.notice(current, news);
     });
@@ -125,6 +128,7 @@ export class DepartureWriter {
         const problem = `the Departure ${owner} is being withdrawn, retrying once it has ended`;
         throw new LastcallError("CONFLICT", `Cannot hand over the notice: ${problem}`);
       }
+      if (endsAsPlanned(current, told?.cause)) return undefined;
       const update = told && noticeUpdate(current, told);
       return update && this.#store.notice(current, update);
     });

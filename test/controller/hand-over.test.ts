@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { KubeApi } from "../../src/contracts/kube-api.ts";
 import type { Telemetry } from "../../src/contracts/telemetry.ts";
 import { DepartureWriter } from "../../src/controller/departure-writer.ts";
-import { seconds } from "../../src/core/time/time.ts";
+import { instant, seconds } from "../../src/core/time/time.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { translateDeparture } from "../../src/kube/object/translate-departure.ts";
 import { departures, ModelWorld } from "../support/model-world.ts";
@@ -56,7 +56,8 @@ async function stage(owner: {
   };
   const notice = read("notice");
   if (notice === undefined) return never();
-  return { owner: () => world.get(`${departures}/former`), writer, notice };
+  const former = () => read("former") ?? expect.unreachable();
+  return { owner: () => world.get(`${departures}/former`), former, writer, notice };
 }
 
 describe("a notice for a node with another departure", () => {
@@ -85,5 +86,28 @@ describe("a notice for a node with another departure", () => {
   it("gets the node if that departure ends while the notice is being handed over", async () => {
     const { writer, notice } = await stage({ phase: "RollingBack", thenPhase: "Ended" });
     expect(await writer.handOver(notice, "former")).toBe("Orphan");
+  });
+});
+
+describe("a notice for a planned departure, as a late watch shows it", () => {
+  const spec = { cause: "Planned", noticedAt: undefined };
+  const update = {
+    ...{ noticedAt: instant(Date.parse(withdrawnAt)), source: "node/Ready/shutdown-boot-1" },
+    cause: "NodeShutdown",
+  } as const;
+
+  it("is written to it if it is still being drained", async () => {
+    const { owner, former, writer } = await stage({ spec, phase: "Draining" });
+    await writer.notice(former(), update);
+    expect(owner()?.spec).toMatchObject({ cause: "NodeShutdown" });
+  });
+
+  it("is not written to it if it releases its machine by now: that is why the kubelet ends", async () => {
+    const { owner, former, writer } = await stage({
+      ...{ spec, phase: "Draining", thenPhase: "Releasing" },
+    });
+    await writer.notice(former(), update);
+    expect(owner()?.spec).toMatchObject({ cause: "Planned" });
+    expect(owner()?.spec).not.toHaveProperty("noticedAt");
   });
 });

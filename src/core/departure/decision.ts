@@ -294,17 +294,19 @@ export interface NewestStart {
 }
 
 /**
- * By policy: the last voluntary start up to `at`. Interruptions do not count.
+ * By policy: the last voluntary start up to `at`. Interruptions do not count, but a start that one
+ * has overtaken since does.
  */
 export function newestStarts(
   departures: readonly Departure[],
   at: Instant,
 ): ReadonlyMap<string, NewestStart> {
   const newest = new Map<string, NewestStart>();
-  for (const { policy, cause, departAt, status } of departures) {
+  for (const { policy, cause, departAt, noticedAt, status } of departures) {
     const startedAt = leftAt(status);
     if (policy === undefined || startedAt === undefined || startedAt > at) continue;
-    if (isVoluntary(cause) && startedAt > (newest.get(policy)?.at ?? Number.NEGATIVE_INFINITY)) {
+    const wasVoluntary = isVoluntary(cause) || (noticedAt !== undefined && startedAt < noticedAt);
+    if (wasVoluntary && startedAt > (newest.get(policy)?.at ?? Number.NEGATIVE_INFINITY)) {
       newest.set(policy, { at: startedAt, plannedAt: departAt });
     }
   }

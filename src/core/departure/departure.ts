@@ -288,8 +288,16 @@ type Releasing = Pick<Departure, "cause" | "noticedAt"> & {
   readonly status: Pick<DepartureStatus, "phase" | "reason">;
 };
 
+/**
+ * Whether a notice of this cause changes nothing, because our own release ends the machine: it is
+ * not preempted then. Absent: any cause.
+ */
+export function endsAsPlanned(departure: Releasing, cause: Cause | undefined): boolean {
+  return isBeingReleased(departure) || (cause !== undefined && isSequelOf(departure, cause));
+}
+
 /** Whether our release is in progress, so that the machine ends as planned. */
-export function isBeingReleased(departure: Releasing): boolean {
+function isBeingReleased(departure: Releasing): boolean {
   const { phase, reason } = departure.status;
   return phase === "Releasing" && !isNoticed(departure) && !undecided.has(reason);
 }

@@ -3,12 +3,11 @@ import type { NewDeparture } from "../departure/decision.ts";
 import {
   type Departure,
   departureOfNotice,
+  endsAsPlanned,
   freeName,
   hasTakenMachine,
-  isBeingReleased,
   isGraver,
   isLive,
-  isSequelOf,
 } from "../departure/departure.ts";
 import { type Policy, selectPolicy } from "../policy/policy.ts";
 import { explain } from "../reason/reason.ts";
@@ -252,7 +251,7 @@ export function callOf(node: NodeFacts, how: NoticedNode): NoticeCall | undefine
   const { notice, former } = how;
   const chosen = departureOfNotice(former, notice.cause);
   if (chosen === undefined) return { kind: "Make", order: noticeOrder(node, how) };
-  if (isBeingReleased(chosen) || isSequelOf(chosen, notice.cause)) return undefined;
+  if (endsAsPlanned(chosen, notice.cause)) return undefined;
   const update = noticeUpdate(chosen, { ...notice, source: sourceOf(notice) });
   return update && { kind: "Force", departure: chosen, update };
 }

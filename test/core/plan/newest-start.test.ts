@@ -48,6 +48,16 @@ describe("the newest start in Even", () => {
     });
   });
 
+  it("is still one after a notice has overtaken it", () => {
+    const overtaken = { ...gone, cause: "SpotInterruption", noticedAt: instant(now - minutes(4)) };
+    const interrupted = { ...overtaken, noticedAt: instant(now - minutes(6)) };
+    const nodes = [leftMinutes("n1", 280), leftMinutes("n2", 565), leftMinutes("n3", 1260)];
+    const with_ = (one: object) =>
+      departs(plan({ nodes, policy: even, departures: [one as Departure] }));
+    expect(with_(overtaken)).toEqual(with_(gone));
+    expect(with_(interrupted)).not.toEqual(with_(gone));
+  });
+
   it("does not crowd the others for a node that cannot keep spacing.min from it", () => {
     const nodes = [leftMinutes("n1", 5), leftMinutes("n2", 1260)];
     const made = plan({ nodes, policy: even, departures: [gone] });
