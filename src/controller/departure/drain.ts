@@ -258,16 +258,19 @@ class NodeDrain {
     };
     const { step: found, plan } = this.#driver.step(view);
     const beatMs = this.#beatMs();
-    const beats = Math.floor(activeMs / beatMs);
     const isTimed = deadlineAt === undefined && rule.onTimeout !== "Wait";
+    // No drain lasts by its timeout beyond this: only by the grace that its pods still have.
+    const timedMs = 2 * (rule.timeoutMs + this.#driver.memory.longestWaitMs);
+    const beats = Math.floor(Math.min(activeMs, timedMs) / beatMs);
     const counted = withEarlierOutcomes(found.counts, this.#countedBefore);
     const activeSeconds = isTimed && beats > 0 ? Math.floor((beats * beatMs) / 1000) : undefined;
     const step = { ...found, counts: { ...counted, activeSeconds } };
     const reportAt = this.#report(step, plan);
     const beatAt = millis(Math.max((beats + 1) * beatMs - activeMs, leastBeatMs));
-    this.#reportAgainAt = isTimed
-      ? earliest(reportAt, plus(this.#context.clock.now(), beatAt))
-      : reportAt;
+    this.#reportAgainAt =
+      isTimed && activeMs < timedMs
+        ? earliest(reportAt, plus(this.#context.clock.now(), beatAt))
+        : reportAt;
     return step;
   }
 
