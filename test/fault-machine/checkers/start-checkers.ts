@@ -122,12 +122,14 @@ export const startsKeepPace: Checker = {
       const { name } = node.metadata;
       const wantedMs = durationMs(policy.spacing.min);
       // Who has missed its deadline may use the reserve.
-      const deadlines = [...view.nodes.keys()].flatMap((other) => {
+      const deadlineFrom = (at: At, other: string): readonly At[] => {
         const machine = view.machines.get(other);
-        if (other === name || machine === undefined) return [];
+        if (machine === undefined) return [];
         const deadline = deadlineOf(policy, machine.bornAt);
-        return deadline > sentAt ? [deadline] : [endOfLife(policy, machine.bornAt)];
-      });
+        return deadline > at ? [deadline] : [endOfLife(policy, machine.bornAt)];
+      };
+      const others = [...view.nodes.keys()].filter((other) => other !== name);
+      const deadlines = others.flatMap((other) => deadlineFrom(sentAt, other));
       // Each policy keeps its own pace, whichever its nodes belonged to before.
       const { policy: ofPolicy = "" } = departure.spec;
       const last = lastOf.get(ofPolicy);
@@ -137,7 +139,11 @@ export const startsKeepPace: Checker = {
       // A server that shows Departures of long ago hides when the last one started.
       const isStale = (fault: string): boolean => fault === "watch-stale";
       if (view.troubledMs({ from: last.at, to: sentAt }, isStale, 60_000) > 0) return undefined;
-      const fitMs = Math.min(wantedMs, last.bestMs);
+      // A machine that has registered since the last start has to leave before the window closes as
+      // well, if its deadline is after that: then the best gap is smaller than it was, by so much.
+      const present = [...others, name].flatMap((other) => deadlineFrom(last.at, other));
+      const withNewcomers = bestGapMs(policy, { from: last.at, deadlines: present, wantedMs });
+      const fitMs = Math.min(wantedMs, last.bestMs, withNewcomers);
       const machine = view.machines.get(name);
       // A node without an open window leaves at its deadline, which nobody can move.
       const deadline = machine && deadlineOf(policy, machine.bornAt);
