@@ -36,6 +36,56 @@ function placeholder(namespace: string): object {
   );
 }
 
+interface PodSpec {
+  securityContext: object;
+  containers: [{ securityContext: object; [field: string]: unknown }];
+}
+
+/** A placeholder that would use its node by way of the kubelet, or would be less confined. */
+const misused: readonly (readonly [string, (spec: PodSpec) => void])[] = [
+  [
+    "a probe",
+    ({ containers: [one] }) => {
+      one.readinessProbe = { httpGet: { host: "127.0.0.1", port: 10255 } };
+    },
+  ],
+  [
+    "a hook",
+    ({ containers: [one] }) => {
+      one.lifecycle = { postStart: { httpGet: { host: "169.254.169.254", port: 80 } } };
+    },
+  ],
+  [
+    "no seccomp profile",
+    ({ containers: [one] }) => {
+      Object.assign(one.securityContext, { seccompProfile: { type: "Unconfined" } });
+    },
+  ],
+  [
+    "no AppArmor profile",
+    ({ containers: [one] }) => {
+      Object.assign(one.securityContext, { appArmorProfile: { type: "Unconfined" } });
+    },
+  ],
+  [
+    "another SELinux type",
+    (spec) => Object.assign(spec.securityContext, { seLinuxOptions: { type: "spc_t" } }),
+  ],
+  [
+    "sysctls",
+    (spec) => {
+      const sysctls = [{ name: "kernel.msgmax", value: "1" }];
+      Object.assign(spec.securityContext, { sysctls });
+    },
+  ],
+];
+
+function misusedPlaceholder(namespace: string, change: (spec: PodSpec) => void): object {
+  const pod = placeholder(namespace) as { readonly spec: PodSpec };
+  change(pod.spec);
+  return pod;
+}
+
 const restarted = {
   metadata: {
     annotations: { "lastcall.dev/restarted-for": "0b1f7a3e-7f0e-4c53-9c1a-5d1f6f2f8a11" },
@@ -94,6 +144,12 @@ describe.each(ways)("installed by %s", (_, made) => {
     const stolen = world.requestsWith(await world.tokenOf(installed.controller));
     expect((await stolen.run(namespace, privileged)).body.message).toContain("only placeholder");
     expect((await stolen.run(namespace, placeholder(namespace))).body.message).toBeUndefined();
+    for (const [what, change] of misused) {
+      const { body } = await stolen.run(namespace, misusedPlaceholder(namespace, change));
+      expect({ what, why: body.message }).toMatchObject({
+        why: expect.stringContaining("a placeholder must"),
+      });
+    }
     expect((await stolen.change(otherImage)).body.message).toContain("may change only");
     expect((await stolen.change(restarted)).status).toBe(200);
   });
