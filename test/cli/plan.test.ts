@@ -131,6 +131,14 @@ describe("a policy that selects no node", () => {
     expect(out).toMatch(/^Policy spot: 0 nodes\. It selects no node/);
     expect(await printed(items)).toMatchObject({ code: 0 });
   });
+
+  it("is not said to select none if another one takes all that it selects", async () => {
+    const heavy = { ...policy({ weight: 1 }), metadata: { name: "heavy" } };
+    const { code, out, err } = await printed([node("n1"), policy({}), heavy], ["--strict"]);
+    expect(code).toBe(3);
+    expect(err).toContain("Policy spot applies to no node that it selects");
+    expect(out).toMatch(/^Policy spot: 0 nodes\. It applies to no node: policies of more weight/m);
+  });
 });
 
 describe("the table of a plan", () => {

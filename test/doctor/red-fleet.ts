@@ -37,6 +37,12 @@ export const redFleet: readonly RedCase[] = [
     ),
   ],
   [
+    "policy-match",
+    "Warn",
+    "light applies to no node that it selects",
+    withPolicies(policyOf("heavy", { weight: 1 }), policyOf("light")),
+  ],
+  [
     "policy-ties",
     "Warn",
     "a, b have the same weight and select n0",

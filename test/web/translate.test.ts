@@ -114,6 +114,10 @@ describe("in Japanese", () => {
       "It selects no node: compare its nodeSelector with the labels of the nodes",
       "対象のノードがありません。nodeSelector とノードのラベルを比べてください",
     ],
+    [
+      "It applies to no node: policies of more weight or of an earlier name apply to the 2 nodes that it selects",
+      "適用されるノードがありません。選択する 2 台には、weight がより大きいか名前がより前のポリシーが適用されます",
+    ],
     ["No departure is ahead", "予定された出発はありません"],
     ["The departures cannot be read", "出発を読み取れません"],
     [

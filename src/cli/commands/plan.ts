@@ -82,7 +82,11 @@ function warningsOf(
   );
   const idle = plan.policies
     .filter(({ matched }) => matched === 0)
-    .map(({ policy }) => `Policy ${policy.name} selects no node`);
+    .map(({ policy, outranked }) =>
+      outranked === 0
+        ? `Policy ${policy.name} selects no node`
+        : `Policy ${policy.name} applies to no node that it selects`,
+    );
   return [...none, ...bad, ...idle, ...policyRemarks, ...planWarnings(plan)];
 }
 

@@ -54,8 +54,10 @@ export interface FleetPlan {
 
 export interface PolicyPlan {
   readonly policy: Policy;
-  /** The nodes that the policy selects, planned or not. */
+  /** The nodes that the policy applies to, planned or not. */
   readonly matched: number;
+  /** The nodes that it selects although it applies to none, because other policies come first. */
+  readonly outranked: number;
   readonly spacing: PlanSpacing;
   readonly forecast: Forecast;
   readonly health: FleetHealth;

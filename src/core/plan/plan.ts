@@ -18,7 +18,7 @@ import { type BudgetUsage, type WaveStanding, waveStanding } from "../limits/bud
 import { type FleetHealth, fleetHealth, healthy } from "../limits/fleet-health.ts";
 import { type GateHold, windowHold } from "../limits/gate.ts";
 import { windowProblem } from "../limits/windows.ts";
-import { type BadPolicy, defaultNodeSelector, type Policy } from "../policy/policy.ts";
+import { type BadPolicy, defaultNodeSelector, type Policy, selectedBy } from "../policy/policy.ts";
 import {
   type ReleasabilityQuestion,
   type ReleaseVerdict,
@@ -163,6 +163,7 @@ function withForecasts(
     };
     return {
       ...{ policy: plan.policy, matched: plan.matched, spacing, moved },
+      outranked: plan.matched > 0 ? 0 : selectedBy(plan.policy, input.nodes).length,
       forecast: forecastPolicy({ ...plan, budgets }),
       health: health.get(plan.policy.name) ?? healthy,
       release: releaseStanding(plan.policy, plan.departures, {

@@ -22,7 +22,12 @@ export interface PolicyStanding {
   readonly explain: string;
 }
 
-const noNodes = "It selects no node: compare its nodeSelector with the labels of the nodes";
+function noNodes({ outranked }: PolicyPlan): string {
+  if (outranked === 0) {
+    return "It selects no node: compare its nodeSelector with the labels of the nodes";
+  }
+  return `It applies to no node: policies of more weight or of an earlier name apply to the ${nodeCount(outranked)} that it selects`;
+}
 
 /** The nodes of a policy that an unreadable policy might own. */
 export function blockedNodes({ notPlanned }: FleetPlan, policy: string): readonly NotPlanned[] {
@@ -38,7 +43,7 @@ export function policyStanding(plan: PolicyPlan, blocked: readonly NotPlanned[])
       explain: `The policy is paused: ${nodeCount(matched)} without a departure time`,
     };
   }
-  if (matched === 0) return { reason: "NoNodes", explain: noNodes };
+  if (matched === 0) return { reason: "NoNodes", explain: noNodes(plan) };
   const explain = explainForecast(plan);
   const [first] = blocked;
   if (first !== undefined) {

@@ -259,6 +259,12 @@ export function selectPolicy(
   return policy && { policy, tiedWith: tied === nobody ? nobody : [...tied].sort() };
 }
 
+/** The nodes that the policy's selector matches, whether or not another policy applies to them. */
+export function selectedBy(policy: Policy, nodes: readonly NodeFacts[]): readonly NodeFacts[] {
+  const selector = policy.nodeSelector ?? defaultNodeSelector;
+  return nodes.filter((node) => matchesNodeSelector(node, selector));
+}
+
 /**
  * Whether any term selects the node, as in node affinity: the requirements of a term must all hold,
  * a term without requirements selects nothing, and so does a selector without terms.

@@ -1,9 +1,6 @@
+import type { NodeFacts } from "../../core/cluster/node.ts";
 import { isLive } from "../../core/departure/departure.ts";
-import {
-  defaultNodeSelector,
-  matchesNodeSelector,
-  selectPolicy,
-} from "../../core/policy/policy.ts";
+import { type Policy, selectedBy, selectPolicy } from "../../core/policy/policy.ts";
 import { counted } from "../../core/reason/counted.ts";
 import { formatInstant, hours, minus } from "../../core/time/time.ts";
 import {
@@ -41,6 +38,24 @@ function tieVerdict({ policies }: PolicyFacts, { nodes }: DoctorFacts): CheckRes
   });
 }
 
+/** Policies that apply to no node: their selector matches none, or other policies come first. */
+function idleSays(idle: readonly Policy[], nodes: readonly NodeFacts[]): string {
+  const [empty = [], outranked = []] = [true, false].map((isEmpty) =>
+    idle
+      .filter((policy) => (selectedBy(policy, nodes).length === 0) === isEmpty)
+      .map(({ name }) => name),
+  );
+  const others = "because policies of more weight or of an earlier name do";
+  return [
+    ...(empty.length === 0 ? [] : [`${namesWith(empty, "selects", "select")} no node`]),
+    ...(outranked.length === 0
+      ? []
+      : [
+          `${namesWith(outranked, "applies to no node that it selects", "apply to no node that they select")}, ${others}`,
+        ]),
+  ].join("; ");
+}
+
 /** Checks of the policies and their effect. */
 export const policyChecks: readonly Check[] = [
   {
@@ -59,23 +74,16 @@ export const policyChecks: readonly Check[] = [
   },
   {
     id: "policy-match",
-    looksAt: "whether each policy selects a node",
-    fix: "compare spec.nodeSelector with the labels of the nodes: kubectl get nodes --show-labels",
+    looksAt: "whether each policy applies to a node",
+    fix: "compare spec.weight of the policies, and spec.nodeSelector with the labels of the nodes: kubectl get nodes --show-labels",
     run: (facts) =>
       ofPolicies(facts, ({ policies }) =>
         judging(facts.nodes, (nodes) => {
-          const idle = policies.filter(
-            ({ nodeSelector }) =>
-              !nodes.some((node) => matchesNodeSelector(node, nodeSelector ?? defaultNodeSelector)),
-          );
-          if (idle.length === 0) return pass("each policy selects nodes");
-          return warn(
-            `${namesWith(
-              idle.map(({ name }) => name),
-              "selects",
-              "select",
-            )} no node`,
-          );
+          const applied = new Set(nodes.map((node) => selectPolicy(node, policies)?.policy));
+          const idle = policies.filter((policy) => !applied.has(policy));
+          return idle.length === 0
+            ? pass("each policy applies to nodes")
+            : warn(idleSays(idle, nodes));
         }),
       ),
   },

@@ -39,6 +39,10 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     "対象のノードがありません。nodeSelector とノードのラベルを比べてください",
   ],
   [
+    /^It applies to no node: policies of more weight or of an earlier name apply to the (\d+) nodes? that it selects$/,
+    "適用されるノードがありません。選択する $1 台には、weight がより大きいか名前がより前のポリシーが適用されます",
+  ],
+  [
     /^It cannot be read, and its (\d+) nodes stay: (.+)$/,
     "読み取れないため、$1 台のノードは残ります: $2",
   ],

@@ -143,3 +143,21 @@ it("a policy that selects no node is not said to be in time", () => {
     },
   });
 });
+
+it.each([
+  ["b", "the 1 node"],
+  ["a", "the 2 nodes"],
+])(
+  "a policy is not said to select no node if another one takes those of pool %s",
+  (pool, those) => {
+    const policies = [
+      aPolicy({ name: "heavy", weight: 1, nodeSelector: selects(pool) }),
+      aPolicy({ name: "spot", nodeSelector: selects(pool) }),
+    ];
+    const found = statuses({ policies }).find(({ name }) => name === "spot");
+    expect(found?.conditions.Feasible).toMatchObject({
+      ...{ status: "Unknown", reason: "NoNodes" },
+      message: `It applies to no node: policies of more weight or of an earlier name apply to ${those} that it selects`,
+    });
+  },
+);
