@@ -62,6 +62,8 @@ function readFile(file: string): KubeConfig {
   const config = new KubeConfig();
   try {
     const text = readFileSync(file, "utf8");
+    // The parser's own words for it are about documents.
+    if (text.trim() === "") throw new Error("it is empty");
     config.loadFromString(text);
     config.makePathsAbsolute(dirname(file));
     const tokenFiles = tokenFilesIn(text);

@@ -144,6 +144,7 @@ describe("an unusable kubeconfig", () => {
     ["is not YAML", "clusters: [}", /unexpected|flow/i],
     ["is empty", "", /empty/],
     ["is null", "null", /it is not a kubeconfig/],
+    ["is empty", "", /: it is empty, expected a readable kubeconfig/],
     [
       "has no current context",
       kubeconfig({ name: "x" }).replace(/current.*/, ""),
