@@ -88,6 +88,18 @@ describe("what a PodDisruptionBudget allows", () => {
     ]);
   });
 
+  it.each<readonly [readonly (keyof typeof kinds)[], string]>([
+    [["Pod"], "Pod default/p to be evicted, because pods without an owner are not expected"],
+    [
+      ["Job", "CronJob"],
+      "a pod of Job default/web, CronJob default/web to be evicted, because Job default/web, CronJob default/web have no number of replicas",
+    ],
+  ])("names %j as what it never lets go, and why", async (of, held) => {
+    const yaml = budget("maxUnavailable: 1") + of.map((kind) => kinds[kind]).join("");
+    const said = `error maxUnavailable 1 never allows ${held}`;
+    expect(await remarks("pdb-blocks-forever", yaml)).toEqual([said]);
+  });
+
   it("is an error for a maxUnavailable of 0, even if KEDA scales to zero", async () => {
     const keda =
       "---\n{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: k}, spec: {scaleTargetRef: {name: web}}}\n";

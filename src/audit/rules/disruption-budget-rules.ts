@@ -1,6 +1,7 @@
 /** What PodDisruptionBudgets allow a drain to do. */
 
 import { fieldsOf, listOf, nameOf, valueAt } from "../../core/json/json-field.ts";
+import { hasOrHave } from "../../core/reason/counted.ts";
 import {
   type AuditedFleet,
   budgetsOf,
@@ -60,7 +61,7 @@ function checkPdbBlocksForever(fleet: AuditedFleet): readonly Remark[] {
   return fleet.budgets.flatMap((budget): readonly Remark[] => {
     const workloads = workloadsOf(fleet, budget).filter((workload) => fleet.onSpot.has(workload));
     if (workloads.length === 0) return [];
-    const held = workloads.map(nameOfObject).join(", ");
+    const held = podsOf(workloads);
     const uncountable = whyUncountable(fleet, budget);
     if (uncountable !== undefined) return [neverCounted(budget, { held, uncountable })];
     if (allowedDisruptions(fleet, budget) !== 0) return [];
@@ -68,12 +69,17 @@ function checkPdbBlocksForever(fleet: AuditedFleet): readonly Remark[] {
     const about = budget.manifest;
     const field = fieldOf(budget);
     if (allowedDisruptions(fleet, budget, "Most") !== 0) {
-      const message = `${termOf(budget)} allows no eviction of a pod of ${held} while the autoscaler keeps the minimum number of replicas`;
+      const message = `${termOf(budget)} allows no eviction of ${held} while the autoscaler keeps the minimum number of replicas`;
       return [{ severity: "warning", about, field, message, fix }];
     }
-    const message = `${termOf(budget)} never allows a pod of ${held} to be evicted`;
+    const message = `${termOf(budget)} never allows ${held} to be evicted`;
     return [{ severity: "error", about, field, message, fix }];
   });
+}
+
+function podsOf(workloads: readonly Workload[]): string {
+  const names = workloads.map(nameOfObject).join(", ");
+  return workloads.every(({ kind }) => kind === "Pod") ? names : `a pod of ${names}`;
 }
 
 function neverCounted(
@@ -81,7 +87,7 @@ function neverCounted(
   why: { readonly held: string; readonly uncountable: string },
 ): Remark {
   const about = budget.manifest;
-  const message = `${termOf(budget)} never allows a pod of ${why.held} to be evicted, because ${why.uncountable}`;
+  const message = `${termOf(budget)} never allows ${why.held} to be evicted, because ${why.uncountable}`;
   const fix = "Set minAvailable to a number, or exclude such pods from the selector";
   return { severity: "error", about, field: fieldOf(budget), message, fix };
 }
@@ -106,7 +112,9 @@ function whyUncountable(fleet: AuditedFleet, budget: DisruptionBudget): string |
   if (failure !== undefined) return `the cluster cannot compute the budget: ${failure}`;
   const selected = withPods(fleet, selectedBy(fleet, budget));
   const scaleless = selected.filter(({ kind }) => withoutReplicas.has(kind)).map(nameOfObject);
-  if (scaleless.length > 0) return `${scaleless.join(", ")} has no number of replicas`;
+  if (scaleless.length > 0) {
+    return `${scaleless.join(", ")} ${hasOrHave(scaleless.length)} no number of replicas`;
+  }
   const isBare = selected.length > 0 && selected.every(({ kind }) => kind === "Pod");
   return isBare ? "pods without an owner are not expected" : undefined;
 }
