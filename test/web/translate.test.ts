@@ -166,7 +166,11 @@ describe("in Japanese", () => {
       "3 件中 2 件の出発が遅れます、すべての Allow の時間帯が 1h 長く開く必要があります",
     ],
     [
-      "budgets hold back 2 departures, 1 of them past the deadline: 1 nodes at once; 2 nodes would hold none back",
+      "budgets hold back 2 departures past the deadline: 1 node at once in a zone; 2 nodes would hold none back",
+      "予算やウェーブのため 2 件の出発が期限を過ぎて遅れます: ゾーンごとに同時に 1 台、2 台なら遅れません",
+    ],
+    [
+      "budgets hold back 2 departures, 1 of them past the deadline: 1 node at once; 2 nodes would hold none back",
       "予算やウェーブのため 2 件の出発が遅れます（うち 1 件は期限後）: 同時に 1 台、2 台なら遅れません",
     ],
     [

@@ -1,4 +1,5 @@
 import type { Amount, Budget, Policy } from "../policy/policy.ts";
+import { counted } from "../reason/counted.ts";
 import { hours, type Millis } from "../time/time.ts";
 import { amountOf, type WaveStanding } from "./budget.ts";
 
@@ -146,8 +147,8 @@ function meter(
 /** For example `6 an hour`, `10 % of nodes at once in a zone`. */
 export function budgetTitle(budget: Budget): string {
   if (budget.kind === "PerHour") return `${budget.perHour} an hour`;
-  const unit = "count" in budget.nodes ? "nodes" : "of nodes";
-  const amount = `${amountText(budget.nodes)} ${unit}`;
+  const { nodes } = budget;
+  const amount = "count" in nodes ? counted(nodes.count, "node") : `${amountText(nodes)} of nodes`;
   const scope = { Policy: "at once", Zone: "at once in a zone", Cluster: "at once in the cluster" };
   return `${amount} ${scope[budget.scope]}`;
 }

@@ -129,13 +129,13 @@ function neededText({ value, unit }: NeededAmount): string {
 
 function budgetParts({ heldBack, heldPastDeadline, tight }: Forecast): string[] {
   if (heldBack + heldPastDeadline === 0) return [];
-  const past = heldPastDeadline > 0 ? `, ${heldPastDeadline} of them past the deadline` : "";
+  const all = Math.max(heldBack, heldPastDeadline);
+  const some = heldPastDeadline > 0 ? `, ${heldPastDeadline} of them past the deadline` : "";
+  const past = heldPastDeadline === all ? " past the deadline" : some;
   const waves = tight.filter(({ isWaves }) => isWaves).length;
   const who = waves === 0 ? "budgets" : waves === tight.length ? "waves" : "budgets and waves";
   const cures = tight.map(({ budget, needed }) =>
     needed === undefined ? budget : `${budget}; ${neededText(needed)} would hold none back`,
   );
-  return [
-    `${who} hold back ${counted(Math.max(heldBack, heldPastDeadline), "departure")}${past}: ${cures.join(", ")}`,
-  ];
+  return [`${who} hold back ${counted(all, "departure")}${past}: ${cures.join(", ")}`];
 }

@@ -135,6 +135,10 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     "うち $1 台は手動で出発させないと先に lifetime.max に達します",
   ],
   [
+    /^(budgets|waves|budgets and waves) hold back (\d+) departures? past the deadline: (.+)$/,
+    "予算やウェーブのため $2 件の出発が期限を過ぎて遅れます: $3",
+  ],
+  [
     /^(budgets|waves|budgets and waves) hold back (\d+) departures?(?:, (\d+) of them past the deadline)?: (.+)$/,
     "予算やウェーブのため $2 件の出発が遅れます[（うち $3 件は期限後）]: $4",
   ],
@@ -377,11 +381,11 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
 /** How many pods a budget lets leave, as a forecast says it. */
 export const budgetTitles: readonly (readonly [english: RegExp, japanese: string])[] = [
   [/^(\d+) an hour$/, "一時間に $1 台"],
-  [/^(\d+) nodes at once$/, "同時に $1 台"],
+  [/^(\d+) nodes? at once$/, "同時に $1 台"],
   [/^(\d+ %) of nodes at once$/, "同時に $1 のノード"],
-  [/^(\d+) nodes at once in a zone$/, "ゾーンごとに同時に $1 台"],
+  [/^(\d+) nodes? at once in a zone$/, "ゾーンごとに同時に $1 台"],
   [/^(\d+ %) of nodes at once in a zone$/, "ゾーンごとに同時に $1 のノード"],
-  [/^(\d+) nodes at once in the cluster$/, "クラスタ全体で同時に $1 台"],
+  [/^(\d+) nodes? at once in the cluster$/, "クラスタ全体で同時に $1 台"],
   [/^(\d+ %) of nodes at once in the cluster$/, "クラスタ全体で同時に $1 のノード"],
   [/^waves of ([\d, %]+)$/, "ウェーブ $1"],
 ];

@@ -346,7 +346,7 @@ describe("the value with which a budget would hold none back", () => {
     const departures = [started("a", 1), started("b", 1)];
     const nodes = [aNode("a"), aNode("b"), dueIn("n1", 1)];
     expect(explained({ policy: { budgets }, nodes, departures })).toContain(
-      "budgets hold back 1 departure, 1 of them past the deadline: 2 nodes at once; 3 nodes would hold none back",
+      "budgets hold back 1 departure past the deadline: 2 nodes at once; 3 nodes would hold none back",
     );
   });
 
