@@ -19,6 +19,7 @@ export const atEachLanding: Readonly<Record<string, string>> = {
 
   // Rights, guards and installation.
   chart: "the chart installs what kustomize installs, and uninstalls it",
+  "kustomize-example": "the kustomizations in the pages install images of one's own registry",
   "setup-rights": "the documented rights of those who set it up suffice",
   "agent-rights": "a stolen agent's token is limited to its own node, by any verb",
   "agent-departure": "an agent's Departures are limited to its own node",
