@@ -252,3 +252,40 @@ export const onChange: Readonly<Record<string, RunOnChange>> = {
     meanwhile: [],
   },
 };
+
+/**
+ * Files that run two at a time. The first spend most of their time waiting: for instants of a plan,
+ * for leases and for timeouts; the longest comes first. The last ask many short questions, none of
+ * which is about time. The other files keep the processor busy, or measure how fast something is.
+ */
+export const paired: readonly string[] = [
+  "queue",
+  "release-elsewhere",
+  "agent-fallback",
+  "release-check",
+  "leaderless",
+  "long-faults",
+  "article",
+  "actions",
+  "api-outage",
+  "crash",
+  "rotation",
+  "two-controllers",
+  "depart",
+  "compute-engine",
+  "advice",
+  "crd-skew",
+  "other-machine",
+  "karpenter",
+  "policy-corpus",
+  "chart",
+  "restart-owner",
+  "guards",
+  "admission",
+  "setup-rights",
+  "spot-ready",
+  "reserve-capacity",
+  "agent-rights",
+  "agent-departure",
+  "pod-security",
+];
