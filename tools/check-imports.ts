@@ -100,6 +100,10 @@ const mayImportInCore: Readonly<Record<string, readonly string[]>> = {
     ...["time", "reason", "cluster", "policy", "departure", "notice", "limits"],
     "plan/spacing",
   ],
+  next: [
+    ...["time", "json", "reason", "cluster", "policy", "departure", "notice", "limits", "capacity"],
+    ...["drain-plan", "drain", "plan"],
+  ],
 };
 
 /** Each dependency is imported in one place, so that it can be replaced there. */

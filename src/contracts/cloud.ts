@@ -1,4 +1,5 @@
 import type { DetachState } from "../core/action/action-plan.ts";
+import type { MachineState } from "../core/cluster/machine.ts";
 import type { MachineNames } from "../core/cluster/machine-name.ts";
 import type { InstanceNotice, LifecycleHook } from "../core/notice/instance-notice.ts";
 import type { NoticeReading } from "../core/notice/notice.ts";
@@ -42,27 +43,6 @@ export interface ReleasedMachine {
 
 /** Selects the releaser of a machine; undefined if there is none. */
 export type ReleaserChoice = (machine: ReleasedMachine) => InstanceReleaser | undefined;
-
-export type MachineState =
-  | { readonly kind: "Absent" }
-  | {
-      readonly kind: "Present";
-      /**
-       * The cloud's id of this machine. A machine recreated under the same name has another one.
-       */
-      readonly id: string;
-      /** By the cloud's clock, as `asOf`. */
-      readonly bornAt: Instant | undefined;
-      /**
-       * The cloud's own time when it said all this, by the `Date` of its answer. Absent: it has
-       * told none, or its clock is that of the API server.
-       */
-      readonly asOf?: Instant | undefined;
-      /** It is running, and nobody has requested its end, as far as the cloud shows. */
-      readonly running: boolean;
-      /** Absent: the cloud has no name for it that its Node would have. */
-      readonly names?: MachineNames | undefined;
-    };
 
 export interface ReleaseQuestion extends Pick<ReleaseRequest, "providerID" | "mode"> {
   /** Whether the departure's actions take the machine out of its group before the release. */

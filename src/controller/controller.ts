@@ -13,8 +13,7 @@ import type { Policy } from "../core/policy/policy.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import { ActiveDepartures } from "./departure/active-departures.ts";
-import { PendingCordons } from "./departure/status-writer.ts";
-import { RunningDrains } from "./departure/step.ts";
+import { PendingCordons } from "./departure/pending-cordons.ts";
 import { DepartureWriter } from "./departure-writer.ts";
 import { fencedPorts, type TermPorts } from "./fence.ts";
 import { FailedPodSweep, PlaceholderSweep } from "./leftovers.ts";
@@ -120,7 +119,6 @@ export class Controller {
       ...{ writer, gates, clock, rng, self, readNode },
       askAboutRelease: (question, until) => checks.askNow(question, until),
       cordons: new PendingCordons(clock),
-      runningDrains: new RunningDrains(),
       terminations: new TerminationMemory(),
       view: () => fleet.view(),
     });

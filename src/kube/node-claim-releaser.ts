@@ -1,13 +1,13 @@
 import { type ReleaseLoopOptions, releaseByLooking } from "../cloud/release/release-loop.ts";
 import type {
   InstanceReleaser,
-  MachineState,
   Releasability,
   ReleaseQuestion,
   ReleaseRequest,
   ReleaseResult,
 } from "../contracts/cloud.ts";
 import type { KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
+import type { MachineState } from "../core/cluster/machine.ts";
 import type { MachineNames } from "../core/cluster/machine-name.ts";
 import { fieldsOf, instantOf, textOf, trimmedTextOf } from "../core/json/json-field.ts";
 import type { Instant } from "../core/time/time.ts";

@@ -5,7 +5,7 @@ import type { InstanceReleaser } from "../../src/contracts/cloud.ts";
 import type { ClusterPorts } from "../../src/contracts/cluster.ts";
 import type { KubeAnswer, KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { Leadership } from "../../src/contracts/leadership.ts";
-import { noAddresses } from "../../src/controller/departure/step.ts";
+import { noAddresses } from "../../src/controller/departure/departure-options.ts";
 import { fencedPorts } from "../../src/controller/fence.ts";
 import { seededRng } from "../../src/core/chance/chance.ts";
 import type { EvictionAnswer } from "../../src/core/drain/drain-answer.ts";

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { InstanceReleaser, MachineState } from "../../src/contracts/cloud.ts";
+import type { InstanceReleaser } from "../../src/contracts/cloud.ts";
 import type { KubeAnswer } from "../../src/contracts/kube-api.ts";
+import type { MachineState } from "../../src/core/cluster/machine.ts";
 import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { departures, ModelWorld, nodes, spotPolicy, webWorkload } from "../support/model-world.ts";

@@ -2,12 +2,12 @@ import type {
   InstanceReleaser,
   LaunchTimeReading,
   LaunchTimes,
-  MachineState,
   Releasability,
   ReleaseQuestion,
   ReleaseRequest,
   ReleaseResult,
 } from "../../src/contracts/cloud.ts";
+import type { MachineState } from "../../src/core/cluster/machine.ts";
 import { minutes, seconds } from "../../src/core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../src/errors.ts";
 import type { ProcessClock } from "./process-clock.ts";

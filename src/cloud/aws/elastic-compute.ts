@@ -3,13 +3,13 @@ import type {
   InstanceReleaser,
   LaunchTimeReading,
   LaunchTimes,
-  MachineState,
   Releasability,
   ReleaseQuestion,
   ReleaseRequest,
   ReleaseResult,
 } from "../../contracts/cloud.ts";
 import type { Rng } from "../../core/chance/chance.ts";
+import type { MachineState } from "../../core/cluster/machine.ts";
 import { type Instant, minutes } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import {

@@ -1,11 +1,11 @@
 import type {
   InstanceReleaser,
-  MachineState,
   Releasability,
   ReleaseQuestion,
   ReleaseRequest,
   ReleaseResult,
 } from "../../contracts/cloud.ts";
+import type { MachineState } from "../../core/cluster/machine.ts";
 import { fieldsOf, listOf, textOf, trimmedTextOf } from "../../core/json/json-field.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import {

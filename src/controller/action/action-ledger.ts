@@ -12,6 +12,7 @@ import type { Policy } from "../../core/policy/policy.ts";
 import type { Instant } from "../../core/time/time.ts";
 import type { DepartureTelemetry } from "../departure/departure-telemetry.ts";
 import type { PlaceInRush, StatusWriter } from "../departure/status-writer.ts";
+import type { WriteRetries } from "./write-retries.ts";
 
 export interface ActionLedgerOptions {
   /** The current policy, which may change if the node is seen only later. */
@@ -21,7 +22,7 @@ export interface ActionLedgerOptions {
   /** The current departure. */
   readonly departure: () => Departure;
   /** Retries a write until it succeeds or the signal aborts. */
-  readonly retry: <T>(work: () => Promise<T>, signal: AbortSignal) => Promise<T>;
+  readonly retry: WriteRetries;
   /** Whether an action is running in this process. */
   readonly underWay: (name: string) => boolean;
 }

@@ -21,7 +21,7 @@ import { reactionTo } from "../../core/notice/interruption.ts";
 import type { Action, ActionPoint } from "../../core/policy/action.ts";
 import { millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
-import type { PendingCordons } from "../departure/status-writer.ts";
+import type { PendingCordons } from "../departure/pending-cordons.ts";
 import {
   type ActionEnd,
   carryOut,

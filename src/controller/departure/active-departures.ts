@@ -6,18 +6,18 @@ import {
   type DepartureStatus,
   isLive,
   isNoticed,
+  mayHoldBudgets,
 } from "../../core/departure/departure.ts";
-import { isKnownPhase } from "../../core/departure/ledger.ts";
+import type { RunningDrain } from "../../core/departure/drain-reason.ts";
+import { isKnownPhase, type PhaseResult } from "../../core/departure/ledger.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
+import type { DepartureOptions } from "./departure-options.ts";
 import { DepartureTelemetry } from "./departure-telemetry.ts";
-import { DepartureRun } from "./run.ts";
-import type { RunOptions } from "./step.ts";
+import { OpenDeparture } from "./open-departure.ts";
 
-type First = Parameters<DepartureRun["run"]>[1];
-
-/** How long a failed planned run rests before it is resumed. */
+/** How long a departure that could not start rests before it is planned again. */
 const restMs: Millis = minutes(1);
 
 /** After how many failures a refusal is told again: half an hour of a planned departure. */
@@ -26,74 +26,70 @@ const tellEvery = 30;
 /** The longest rest under a notice, where the backoff applies. */
 const noticedRestMs: Millis = seconds(1);
 
-/** The rest of a failed run: its end (monotonic) and the number of failures so far. */
+/** The rest of a departure that failed: its end (monotonic) and the number of failures so far. */
 interface Rest {
   readonly untilMs: number;
   readonly failures: number;
 }
 
-/** Called when a run has ended, and when a failed one has to be resumed. */
+/** Called when a departure has ended here, and when one that failed may be opened again. */
 export type RecheckListener = (uid: string) => void;
 
-/** The departures under way. Each has its own run, and none waits for another. */
+/** The departures under way, each evaluated by itself. None waits for another. */
 export class ActiveDepartures {
-  readonly #options: RunOptions;
-  readonly #runs = new Map<string, DepartureRun>();
-  /** The uids of the departures with a run, by the name of their node. */
+  readonly #options: DepartureOptions;
+  readonly #fleet: Pick<Fleet, "node" | "departure">;
+  readonly #open = new Map<string, OpenDeparture>();
+  /** The uids of open departures, by the name of their node. */
   readonly #byNode = new Map<string, Set<string>>();
   readonly #rests = new Map<string, Rest>();
   /** How departures have ended, by uid, until the watch shows it. */
   readonly #ended = new Map<string, DepartureStatus>();
   readonly #onRecheck = new Set<RecheckListener>();
-  readonly #running = new Set<Promise<void>>();
-  readonly #fleet: Pick<Fleet, "node" | "departure">;
+  readonly #underWay = new Set<Promise<void>>();
 
-  constructor(fleet: Pick<Fleet, "node" | "departure">, options: RunOptions) {
+  constructor(fleet: Pick<Fleet, "node" | "departure">, options: DepartureOptions) {
     this.#fleet = fleet;
     this.#options = options;
   }
 
-  /** Starts or resumes a departure. Does nothing if it is running already. */
-  open(departure: Departure, how: { policy: Policy; signal: AbortSignal; first?: First }): void {
+  /** Starts or resumes a departure. Does nothing if it is open already. */
+  open(
+    departure: Departure,
+    how: { policy: Policy; signal: AbortSignal; first?: PhaseResult | undefined },
+  ): void {
     if (this.has(departure) || this.#isResting(departure) || this.#isOutdated(departure)) return;
-    if (!isKnownPhase(departure.status.phase)) return;
-    const node = this.#fleet.node(departure.node.name);
-    const newRun = new DepartureRun({ departure, policy: how.policy, node }, this.#options);
-    this.#runs.set(departure.uid, newRun);
+    if (!isKnownPhase(departure.status.phase) || how.signal.aborted) return;
+    const { policy, signal, first } = how;
+    const one = new OpenDeparture({ departure, policy, first, signal }, this.#options, {
+      fleet: this.#fleet,
+      drainsBeside: (uid) => this.#drainsBeside(uid),
+      onBudgetsFreed: () => this.#wakeWaiting(),
+      onClosed: (fault) => this.#closed(departure, one, { fault, signal }),
+    });
+    this.#open.set(departure.uid, one);
     this.#enter(departure);
-    const run = newRun
-      .run(how.signal, how.first)
-      .then(() => {
-        this.#forgetRest(departure, how.signal);
-        if (!isLive(newRun.departure)) this.#ended.set(departure.uid, newRun.departure.status);
-      })
-      .catch((error: unknown) => this.#failed(newRun.departure, error, how.signal))
-      .finally(() => {
-        this.#runs.delete(departure.uid);
-        this.#leave(departure);
-        this.#running.delete(run);
-        if (!how.signal.aborted) this.#tell(departure.uid);
-      });
-    this.#running.add(run);
+    const over = one.done.finally(() => this.#underWay.delete(over));
+    this.#underWay.add(over);
+    one.evaluate();
   }
 
-  /** Whether a departure has a run, whose state is newer than the watch's. */
+  /** Whether a departure is open, so that its state here is newer than the watch's. */
   has({ uid }: Departure): boolean {
-    return this.#runs.has(uid);
+    return this.#open.has(uid);
   }
 
   /**
-   * Whether the run of a deleted departure of this node is still undoing its actions. Until then
-   * the node stays cordoned.
+   * Whether a deleted departure of this node is still undoing its actions. Until then the node
+   * stays cordoned.
    */
   isUndoingOn(node: string): boolean {
     const uids = [...(this.#byNode.get(node) ?? [])];
     return uids.some((uid) => this.#fleet.departure(uid) === undefined);
   }
 
-  /** Passes the watch's state to every run, and forgets deleted departures. */
+  /** Passes the watch's state to every open departure, and forgets deleted ones. */
   observe(): void {
-    this.#options.runningDrains.forget(this.#options.view().departures);
     for (const uid of this.#rests.keys()) {
       if (this.#fleet.departure(uid) === undefined) this.#rests.delete(uid);
     }
@@ -101,49 +97,88 @@ export class ActiveDepartures {
       const seen = this.#fleet.departure(uid);
       if (seen === undefined || !this.#isOutdated(seen)) this.#ended.delete(uid);
     }
-    for (const uid of this.#runs.keys()) this.#observeOne(uid);
+    for (const uid of this.#open.keys()) this.#observeOne(uid);
   }
 
-  /**
-   * Whether the watch still shows a departure as it was before its run ended. A run that resumed it
-   * would evict pods from a node that is in use again, or repeat its last actions.
-   */
-  #isOutdated(seen: Departure): boolean {
-    return this.#ended.has(seen.uid) && (isLive(seen) || isToFinish(seen));
-  }
-
-  /** Does the same only for runs that a change concerns, since in a burst that is one of many. */
+  /** Does the same only for those that a change concerns, since in a burst that is one of many. */
   observeChanged({ nodes, departures }: FleetChange): void {
     const touched = [...nodes].flatMap((name) => [...(this.#byNode.get(name) ?? [])]);
     for (const uid of new Set([...touched, ...departures])) this.#observeOne(uid);
   }
 
   #observeOne(uid: string): void {
-    const open = this.#runs.get(uid);
-    if (open === undefined) return;
-    const departure = this.#fleet.departure(uid);
-    // The watch had shown the departure when its run was opened: if it is missing, it was deleted.
-    if (departure === undefined) open.abandon();
-    else open.observe(departure, this.#fleet.node(departure.node.name));
+    // The watch had shown it when it was opened: if it is missing, it was deleted.
+    this.#open.get(uid)?.observe(this.#fleet.departure(uid));
   }
 
   /**
-   * Returns the departures with the state of their runs, so that no decision is based on a state
-   * older than our own last write, and with what could not be written: that its start failed.
+   * Returns the departures with their state here, so that no decision is based on a state older
+   * than our own last write, and with what could not be written: that its start failed.
    */
   overlay(departures: readonly Departure[]): readonly Departure[] {
-    if (this.#runs.size + this.#ended.size + this.#rests.size === 0) return departures;
+    if (this.#open.size + this.#ended.size + this.#rests.size === 0) return departures;
     return departures.map((one) => {
       const ended = this.#isOutdated(one) ? this.#ended.get(one.uid) : undefined;
-      const status = this.#runs.get(one.uid)?.newestStatus ?? ended;
+      const status = this.#open.get(one.uid)?.newestStatus ?? ended;
       if (status !== undefined) return { ...one, status };
       return this.#isResting(one) ? { ...one, isResting: true } : one;
     });
   }
 
-  /** Resolves when every run has ended, for a clean shutdown. */
+  /** Resolves when all are closed, and nothing of them is on its way, for a clean shutdown. */
   async settled(): Promise<void> {
-    await Promise.all(this.#running);
+    await Promise.all(this.#underWay);
+  }
+
+  /**
+   * Calls the listener when one that failed may be opened again, and when one is closed, because
+   * what it has left behind, marks or the finalizer, can be removed then.
+   */
+  onRecheck(listener: RecheckListener): () => void {
+    this.#onRecheck.add(listener);
+    return () => this.#onRecheck.delete(listener);
+  }
+
+  /**
+   * Whether the watch still shows a departure as it was before it ended here. Opened again, it
+   * would evict pods from a node that is in use again, or repeat its last actions.
+   */
+  #isOutdated(seen: Departure): boolean {
+    return this.#ended.has(seen.uid) && (isLive(seen) || isToFinish(seen));
+  }
+
+  #drainsBeside(uid: string): readonly RunningDrain[] {
+    return this.overlay(this.#options.view().departures).flatMap((other) => {
+      const open = this.#open.get(other.uid);
+      const holds = open?.holdsBudgets ?? mayHoldBudgets(other.status.phase);
+      const demands = open?.demands ?? other.status.demands ?? [];
+      return other.uid === uid || !holds ? [] : [{ name: other.name, demands }];
+    });
+  }
+
+  #wakeWaiting(): void {
+    for (const one of this.#open.values()) if (one.isWaitingForTurn) one.wake();
+  }
+
+  #closed(
+    departure: Departure,
+    one: OpenDeparture,
+    { fault, signal }: { readonly fault: unknown; readonly signal: AbortSignal },
+  ): void {
+    const { uid } = departure;
+    this.#open.delete(uid);
+    this.#leave(departure);
+    if (signal.aborted) return;
+    const status = one.newestStatus;
+    if (fault === undefined) this.#rests.delete(uid);
+    else this.#failed({ ...departure, status }, fault, signal);
+    if (!isLive({ status })) this.#ended.set(uid, status);
+    this.#wakeWaiting();
+    this.#tell(uid);
+  }
+
+  #tell(uid: string): void {
+    for (const listener of this.#onRecheck) listener(uid);
   }
 
   #enter({ uid, node }: Departure): void {
@@ -158,48 +193,23 @@ export class ActiveDepartures {
     if (there?.size === 0) this.#byNode.delete(node.name);
   }
 
-  #tell(uid: string): void {
-    for (const listener of this.#onRecheck) listener(uid);
-  }
-
-  /**
-   * Calls the listener when a failed run has to be resumed, under a notice within a second, so that
-   * a transient error does not use up its time; and when a run has ended, because what it has left
-   * behind, marks or the finalizer, can be removed then.
-   */
-  onRecheck(listener: RecheckListener): () => void {
-    this.#onRecheck.add(listener);
-    return () => this.#onRecheck.delete(listener);
-  }
-
   #isResting(departure: Departure): boolean {
     const rest = this.#rests.get(departure.uid);
     const leftMs = (rest?.untilMs ?? 0) - this.#options.clock.monotonic();
-    // A run that failed before a notice arrived stops resting.
+    // One that failed before a notice arrived stops resting.
     return rest !== undefined && leftMs > 0 && !(isNoticed(departure) && leftMs > noticedRestMs);
   }
 
-  #forgetRest({ uid }: Departure, signal: AbortSignal): void {
-    if (!signal.aborted) this.#rests.delete(uid);
-  }
-
   #failed(departure: Departure, error: unknown, signal: AbortSignal): void {
-    if (signal.aborted) return;
-    const { log, metrics } = this.#options;
+    const { log, metrics, clock } = this.#options;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
-    // The new leader resumes the run from the Departure.
-    if (code === "LEASE_LOST") return;
     metrics.count("lastcall_errors_total", { code });
     log.error("run-failed", { departure: departure.name, code, error: messageOf(error) });
-    this.#tellRefusal(departure, messageOf(error));
-    this.#rest(departure, signal);
-  }
-
-  /** The status may be what is refused. Told when it begins, and again before the Event expires. */
-  #tellRefusal(departure: Departure, detail: string): void {
     const failures = this.#rests.get(departure.uid)?.failures ?? 0;
-    if (failures % tellEvery !== 0) return;
-    new DepartureTelemetry(this.#options, this.#options.clock).refused(departure, detail);
+    if (failures % tellEvery === 0) {
+      new DepartureTelemetry(this.#options, clock).refused(departure, messageOf(error));
+    }
+    this.#rest(departure, signal);
   }
 
   #rest(departure: Departure, signal: AbortSignal): void {

@@ -18,6 +18,8 @@ import type { DrainStep, DrainVerdict, HeldPod } from "../../core/drain/drain-st
 import { ruleOfLoss, ruleReference } from "../../core/drain/drain-time.ts";
 import type { DrainPlan, PlannedPod } from "../../core/drain-plan/drain-plan.ts";
 import { explainDrain } from "../../core/drain-plan/drain-plan-report.ts";
+import type { Said } from "../../core/next/evaluation.ts";
+import type { RequestFault } from "../../core/next/scene.ts";
 import { explain } from "../../core/reason/reason.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
@@ -34,6 +36,42 @@ export class DepartureTelemetry {
   constructor(telemetry: Telemetry, clock: Clock) {
     this.#telemetry = telemetry;
     this.#clock = clock;
+  }
+
+  /** Tells what an evaluation has to say. */
+  say(departure: Departure, said: Exclude<Said, { kind: "PhaseChanged" }>): void {
+    switch (said.kind) {
+      case "Cordoned":
+        this.cordoned(departure);
+        break;
+      case "Reported":
+        this.reported(departure);
+        break;
+      case "Impossible":
+        this.impossible(departure, said.pods);
+        break;
+      case "Unplaced":
+        this.unplaced(departure, said.pods);
+        break;
+      case "DrainStepped":
+        this.drainStepped(departure, said.step, said.plan);
+        break;
+      case "DrainEnded":
+        this.drainEnded(departure, said.end);
+        break;
+      case "ReservationTimedOut":
+        this.reservationTimedOut(departure, said.detail);
+        break;
+      case "VolumesLeft":
+        this.volumesLeft(departure, said.detail);
+        break;
+      case "LeftBehind":
+        this.leftBehind(departure, departure.status);
+        break;
+      case "Faulted":
+        this.#faulted(said.event, departure, said.fault);
+        break;
+    }
   }
 
   phaseChanged(before: Departure, after: Departure): void {
@@ -261,8 +299,16 @@ export class DepartureTelemetry {
 
   faulted(event: string, departure: Departure, error: unknown): void {
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
+    this.#faulted(event, departure, { code, message: messageOf(error) });
+  }
+
+  #faulted(
+    event: string,
+    departure: Departure,
+    { code, message }: Pick<RequestFault, "code" | "message">,
+  ): void {
     this.#telemetry.metrics.count("lastcall_errors_total", { code });
-    this.#telemetry.log.warn(event, { node: departure.node.name, code, error: messageOf(error) });
+    this.#telemetry.log.warn(event, { node: departure.node.name, code, error: message });
   }
 
   #say(departure: Departure, reason: EventReason, type: "Normal" | "Warning"): void {

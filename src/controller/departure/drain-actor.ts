@@ -2,9 +2,9 @@ import type { OwnerFacts, PodIdentity } from "../../core/cluster/pod.ts";
 import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
 import type { DrainActor } from "../../drain/drain-driver.ts";
 import type { ErrorCode } from "../../errors.ts";
-import type { RunOptions } from "./step.ts";
+import type { DepartureOptions } from "./departure-options.ts";
 
-type DrainActorOptions = Pick<RunOptions, "pods" | "log" | "metrics">;
+type DrainActorOptions = Pick<DepartureOptions, "pods" | "log" | "metrics">;
 
 /** The requests of a drain that make pods leave, counted, and logged where a person may act. */
 export function drainActor({ pods, log, metrics }: DrainActorOptions): DrainActor {

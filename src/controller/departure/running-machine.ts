@@ -1,8 +1,9 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { MachineState, ReleasedMachine, ReleaserChoice } from "../../contracts/cloud.ts";
-import { existedAt } from "../../core/cluster/machine-age.ts";
-import { type Departure, isNoticed } from "../../core/departure/departure.ts";
+import type { ReleasedMachine, ReleaserChoice } from "../../contracts/cloud.ts";
+import type { MachineState } from "../../core/cluster/machine.ts";
+import type { Departure } from "../../core/departure/departure.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
+import { inTheLightOf, isInDoubt } from "../../core/notice/machine-evidence.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { releaseModeOf } from "../../core/policy/release-answer.ts";
 import { type Millis, millis, seconds } from "../../core/time/time.ts";
@@ -30,38 +31,19 @@ export class RunningMachines {
     this.#options = options;
   }
 
-  /**
-   * What ended a departure, as far as there is evidence. A machine that is gone was taken by the
-   * cloud; if the cloud shows that it runs, it has only been rebooted, or somebody has deleted its
-   * Node. A notice stands, whatever the cloud shows.
-   */
+  /** What ended a departure, as far as there is evidence. */
   async withEvidence<Result extends PhaseResult>(
     result: Result,
-    about: Subject,
+    { departure, policy }: Subject,
     signal: AbortSignal,
   ): Promise<Result> {
-    const { event, reason } = result;
-    const isReplaced = event === "MachineReplaced" && reason === "MachineReplaced";
-    if (isNoticed(about.departure) || !(isReplaced || event === "NodeGone")) return result;
-    if (!(await this.#has(about, signal))) return result;
-    if (isReplaced) return { ...result, reason: "MachineRebooted" };
-    const detail = "its Node was deleted, and its machine still runs";
-    return { ...result, event: "Cancelled", reason: "CancelledByPerson", detail };
-  }
-
-  /** False if it cannot be known, as when the cloud has made a machine of that name since. */
-  async #has({ departure, policy }: Subject, signal: AbortSignal): Promise<boolean> {
-    const { node, createdAt } = departure;
-    const { providerID } = node;
-    if (providerID === undefined || createdAt === undefined) return false;
+    if (!isInDoubt(result, departure)) return result;
+    const { providerID = "" } = departure.node;
     const mode = releaseModeOf({ labels: {} }, policy.instance);
     // A cloud that must not release the machine may be asked about it.
     const asked = { providerID, mode: mode === "None" ? "Recreate" : mode } as const;
     const state = await this.#describe(asked, signal);
-    if (state?.kind !== "Present" || !state.running) return false;
-    const { bornAt, asOf } = state;
-    if (bornAt === undefined) return false;
-    return existedAt(createdAt, { bornAt, asOf }, this.#options.clock.now());
+    return inTheLightOf(state, result, { departure, now: this.#options.clock.now() });
   }
 
   async #describe(

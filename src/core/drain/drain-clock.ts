@@ -39,3 +39,17 @@ export function answeredAt(
 ): DrainClock {
   return { activeMs: activeTime(clock, now), seenMs: now.ms };
 }
+
+/**
+ * The time that counts in whole beats (undefined before the first), and the time until the next. No
+ * more is recorded beyond `mostMs`.
+ */
+export function beatsOf(
+  activeMs: Millis,
+  { beatMs, mostMs }: { readonly beatMs: Millis; readonly mostMs: Millis },
+): { readonly seconds: number | undefined; readonly leftMs: Millis | undefined } {
+  const beats = Math.floor(Math.min(activeMs, mostMs) / beatMs);
+  const seconds = beats === 0 ? undefined : Math.floor((beats * beatMs) / 1000);
+  const leftMs = activeMs < mostMs ? millis((beats + 1) * beatMs - activeMs) : undefined;
+  return { seconds, leftMs };
+}

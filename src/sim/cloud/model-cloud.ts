@@ -1,5 +1,4 @@
 import type {
-  MachineState as DescribedMachine,
   InstanceReleaser,
   LaunchTimeReading,
   LaunchTimes,
@@ -8,6 +7,7 @@ import type {
   ReleaseRequest,
   ReleaseResult,
 } from "../../contracts/cloud.ts";
+import type { MachineState as DescribedMachine } from "../../core/cluster/machine.ts";
 import {
   hours,
   type Instant,

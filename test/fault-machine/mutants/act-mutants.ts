@@ -5,8 +5,8 @@ const marks = "kube/node/node-marks.ts";
 const node = "core/cluster/node.ts";
 const drainStep = "core/drain/drain-step.ts";
 const evict = "kube/node/evict.ts";
-const release = "controller/departure/release.ts";
-const machineCheck = "controller/departure/machine-check.ts";
+const lastLook = "core/next/last-look.ts";
+const machineRecord = "core/next/machine-record.ts";
 
 /** Bugs in what is done to nodes and pods. */
 export const actMutants: readonly Mutant[] = [
@@ -70,9 +70,9 @@ export const actMutants: readonly Mutant[] = [
         'return { kind: "Gone" };',
       ),
       edit(
-        machineCheck,
-        "if (toLeave.every(({ uid }) => this.#drained.has(uid)))",
-        "if (toLeave.length >= 0)",
+        lastLook,
+        "if (late.every((uid) => memory.drainedLate.includes(uid)))",
+        "if (late.length >= 0)",
       ),
     ],
     kinds: ["flaky", "blackout"],
@@ -125,9 +125,9 @@ export const actMutants: readonly Mutant[] = [
         'return "Done";',
       ),
       edit(
-        machineCheck,
-        "if (toLeave.every(({ uid }) => this.#drained.has(uid)))",
-        "if (toLeave.length >= 0)",
+        lastLook,
+        "if (late.every((uid) => memory.drainedLate.includes(uid)))",
+        "if (late.length >= 0)",
       ),
     ],
     kinds: anyKind,
@@ -136,9 +136,9 @@ export const actMutants: readonly Mutant[] = [
     name: "a pod that comes after the drain is not seen",
     edits: [
       edit(
-        machineCheck,
-        "if (toLeave.every(({ uid }) => this.#drained.has(uid)))",
-        "if (toLeave.length >= 0)",
+        lastLook,
+        "if (late.every((uid) => memory.drainedLate.includes(uid)))",
+        "if (late.length >= 0)",
       ),
     ],
     kinds: ["late-binding"],
@@ -152,9 +152,9 @@ export const actMutants: readonly Mutant[] = [
         "isStuck",
       ),
       edit(
-        machineCheck,
-        "if (toLeave.every(({ uid }) => this.#drained.has(uid)))",
-        "if (toLeave.length >= 0)",
+        lastLook,
+        "if (late.every((uid) => memory.drainedLate.includes(uid)))",
+        "if (late.length >= 0)",
       ),
     ],
     kinds: ["partition"],
@@ -195,9 +195,9 @@ export const actMutants: readonly Mutant[] = [
     name: "a dying node is uncordoned",
     edits: [
       edit(
-        release,
-        "return stays ? error : new LastcallError(",
-        "return stays || error ? error : new LastcallError(",
+        "core/next/release-fault.ts",
+        "if (isStaying && seen.running)",
+        "if (seen !== undefined)",
       ),
     ],
     kinds: ["release-unanswered", "slow-stop"],
@@ -206,15 +206,14 @@ export const actMutants: readonly Mutant[] = [
     name: "a machine that was recreated is released in the place of the old one",
     edits: [
       edit(
-        release,
-        "machine?.id ?? (await describedId(asked, context, signal))",
-        "await describedId(asked, context, signal)",
+        machineRecord,
+        "return existedAt(existingAt, { bornAt, asOf }, now.at) ? id : undefined;",
+        "return existedAt(existingAt, { bornAt, asOf }, now.at) ? id : id;",
       ),
-      edit(release, "written?.status.machine?.id ?? found", "found"),
       edit(
-        release,
-        "startedAt === undefined || bornAt <= startedAt) return id;",
-        "startedAt === undefined || bornAt) return id;",
+        "core/next/release-steps.ts",
+        "if (status.machine === undefined) {",
+        "if (evaluation.memory.described === undefined) {",
       ),
     ],
     kinds: ["release-unanswered", "kill-at-write"],

@@ -2,8 +2,6 @@ import { anyKind, edit, type Mutant } from "./mutant.ts";
 
 const interruption = "core/notice/interruption.ts";
 const drainStep = "core/drain/drain-step.ts";
-const release = "controller/departure/release.ts";
-const run = "controller/departure/run.ts";
 const writer = "controller/departure-writer.ts";
 
 /** Bugs that leave something behind, never end, or say what is not so. */
@@ -39,9 +37,9 @@ export const endMutants: readonly Mutant[] = [
     name: "placeholders stay",
     edits: [
       edit(
-        "controller/departure/capacity-reservation.ts",
-        "own.map((one) => placeholders.remove(one.name))",
-        "own.map(async () => {})",
+        "core/next/capacity-steps.ts",
+        "if (!hasReserved(evaluation.status)) return undefined;",
+        "if (evaluation.status) return undefined;",
       ),
       edit(
         "controller/plan-reconciler.ts",
@@ -82,9 +80,9 @@ export const endMutants: readonly Mutant[] = [
     name: "requests that are refused are sent for ever",
     edits: [
       edit(
-        "controller/departure/failing.ts",
-        "return this.#clock.monotonic() - this.#sinceMs >= mostMs;",
-        "return false;",
+        "core/next/next.ts",
+        "const endsMs = trouble.sinceMs + mostMs;",
+        "const endsMs = trouble.sinceMs + 1e6 * mostMs;",
       ),
     ],
     kinds: ["refuse-cordon", "refuse-node-read"],
@@ -102,7 +100,13 @@ export const endMutants: readonly Mutant[] = [
   },
   {
     name: "a machine that nobody takes is awaited for ever",
-    edits: [edit(release, "if (isOver && !byCloud) {", "if (isOver && byCloud && !byCloud) {")],
+    edits: [
+      edit(
+        "core/next/cloud-takes.ts",
+        "if (!evaluation.isNoticed) {",
+        "if (evaluation.isNoticed && !evaluation.isNoticed) {",
+      ),
+    ],
     kinds: anyKind,
   },
   {
@@ -118,16 +122,22 @@ export const endMutants: readonly Mutant[] = [
   },
   {
     name: "a node that the watch has lost counts as gone",
-    edits: [edit(run, "if (again?.event !== found.event) return undefined;", "")],
+    edits: [
+      edit(
+        "core/next/interrupted.ts",
+        "if (interruptionOf(evaluation.departure, read.node)?.event !== found.event) return undefined;",
+        "",
+      ),
+    ],
     kinds: ["watch-partial"],
   },
   {
     name: "a Node whose machine could not be released is deleted",
     edits: [
       edit(
-        release,
-        "if (found !== undefined) {\n      const written",
-        "if (found === undefined) {\n      const written",
+        "core/next/release-steps.ts",
+        "const isGone = evaluation.memory.released !== undefined ||",
+        "const isGone = evaluation.memory.released === undefined ||",
       ),
     ],
     kinds: anyKind,

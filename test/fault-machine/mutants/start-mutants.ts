@@ -6,7 +6,7 @@ const health = "core/limits/fleet-health.ts";
 const fleetPlan = "core/plan/fleet-plan.ts";
 const start = "core/plan/start.ts";
 const interruption = "core/notice/interruption.ts";
-const run = "controller/departure/run.ts";
+const next = "core/next/next.ts";
 
 /** Bugs that let a departure start which must not, or not yet. */
 export const startMutants: readonly Mutant[] = [
@@ -36,7 +36,7 @@ export const startMutants: readonly Mutant[] = [
     name: "the hold of a Departure is not seen",
     edits: [
       edit(start, "...(departure.hold ? [", "...(departure.hold === undefined ? ["),
-      edit(run, '"Due" && isPostponed(', '"Drained" && isPostponed('),
+      edit(next, "if (isPostponed(", "if (scene.isDeleted && isPostponed("),
       edit(interruption, "if (departure.hold) return", "if (departure.hold === undefined) return"),
       edit(fleetPlan, "departure === undefined || departure.hold)", "departure === undefined)"),
     ],
@@ -46,9 +46,9 @@ export const startMutants: readonly Mutant[] = [
     name: "nothing is asked again at the cordon",
     edits: [
       edit(
-        "controller/departure/asked-at-the-act.ts",
-        "if (held !== undefined) {",
-        'if (held?.reason === "AlertsFiring") {',
+        "core/next/check-steps.ts",
+        "if (held !== undefined) return",
+        'if (held?.reason === "AlertsFiring") return',
       ),
     ],
     kinds: ["policy-paused", "policy-frozen", "cloud-slow"],

@@ -1,0 +1,49 @@
+import type { MachineAddresses } from "../../contracts/action-runner.ts";
+import type { Clock } from "../../contracts/clock.ts";
+import type { ClusterPorts, FleetView, GateSource } from "../../contracts/cluster.ts";
+import type { Telemetry } from "../../contracts/telemetry.ts";
+import type { Rng } from "../../core/chance/chance.ts";
+import type { NodeFacts } from "../../core/cluster/node.ts";
+import { type Departure, isNoticed } from "../../core/departure/departure.ts";
+import type { TerminationMemory } from "../../core/drain/drain-time.ts";
+import type { ReleasabilityQuestion, ReleaseAnswer } from "../../core/policy/release-answer.ts";
+import { type Millis, seconds } from "../../core/time/time.ts";
+import type { DepartureWriter } from "../departure-writer.ts";
+import type { PendingCordons } from "./pending-cordons.ts";
+
+/** What all departures under way share. */
+export interface DepartureOptions extends ClusterPorts, Telemetry {
+  readonly writer: DepartureWriter;
+  readonly cordons: PendingCordons;
+  /** How long pods took to terminate, learned over all drains. */
+  readonly terminations: TerminationMemory;
+  /** The current state of the watched fleet. */
+  readonly view: () => FleetView;
+  readonly clock: Clock;
+  readonly rng: Rng;
+  /** The uid of the controller's own pod, if it runs in one. */
+  readonly self?: string | undefined;
+  /** Checks with the cloud now and shares the answer with the planner. */
+  readonly askAboutRelease: (
+    question: ReleasabilityQuestion,
+    signal: AbortSignal,
+  ) => Promise<ReleaseAnswer>;
+  /** The external gates, asked again before a cordon that had to wait. */
+  readonly gates: GateSource;
+  /** Reads one node from the API server, not from the watch cache. */
+  readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
+}
+
+const longestRetryMs: Millis = seconds(10);
+
+const longestUnderNoticeMs: Millis = seconds(1);
+
+/** The longest pause between attempts: under a notice every second counts. */
+export function longestPause(departure: Departure): Millis {
+  return isNoticed(departure) ? longestUnderNoticeMs : longestRetryMs;
+}
+
+/** Used if this process runs no actions, so that nothing reads the addresses. */
+export async function noAddresses(): Promise<MachineAddresses> {
+  return { node: [], pods: [] };
+}

@@ -1,0 +1,67 @@
+import type { Clock } from "../../contracts/clock.ts";
+import { backoffMs, type Rng } from "../../core/chance/chance.ts";
+import { isNoticed } from "../../core/departure/departure.ts";
+import { mostFailingMs } from "../../core/next/next.ts";
+import type { RequestFault } from "../../core/next/scene.ts";
+import { type Millis, minutes, seconds } from "../../core/time/time.ts";
+import { isLastcallError, messageOf } from "../../errors.ts";
+import { type DepartureOptions, longestPause } from "./departure-options.ts";
+import type { DepartureTelemetry } from "./departure-telemetry.ts";
+import type { OpenState } from "./open-state.ts";
+
+/** What was refused is asked again after this while the departure may be given up for it. */
+const refusedAgainMs: Millis = seconds(20);
+
+/** The same if it is not given up: in a release, and in a roll-back. */
+const restMs: Millis = minutes(1);
+
+/** After how many attempts a refusal is told again: half an hour of a planned departure. */
+const tellEvery = 30;
+
+/** An error as data. */
+export function faultOf(error: unknown): RequestFault {
+  const message = messageOf(error);
+  if (!isLastcallError(error)) return { code: "UNEXPECTED", message, retryable: false };
+  return { code: error.code, message, retryable: error.retryable };
+}
+
+/** How long what failed rests, and how people learn of it. */
+export class Refusals {
+  readonly #options: Pick<DepartureOptions, "log" | "metrics"> & {
+    readonly clock: Clock;
+    readonly rng: Rng;
+  };
+  readonly #state: OpenState;
+  readonly #telemetry: DepartureTelemetry;
+
+  constructor(options: DepartureOptions, state: OpenState, telemetry: DepartureTelemetry) {
+    this.#options = options;
+    this.#state = state;
+    this.#telemetry = telemetry;
+  }
+
+  pauseAfter(fault: RequestFault, attempts: number): Millis {
+    const { seen } = this.#state;
+    const isHurried = fault.retryable || isNoticed(seen);
+    if (!isHurried) return this.#mayBeGivenUp ? refusedAgainMs : restMs;
+    return backoffMs(attempts - 1, this.#options.rng, { mostMs: longestPause(seen) });
+  }
+
+  /** An error that nobody can pass over: it is retried, or told until it is resolved. */
+  tell(error: unknown, attempts: number): void {
+    const { seen } = this.#state;
+    const { code, message, retryable } = faultOf(error);
+    if (retryable || this.#mayBeGivenUp) {
+      this.#telemetry.faulted("retrying", seen, error);
+      return;
+    }
+    const { metrics, log } = this.#options;
+    metrics.count("lastcall_errors_total", { code });
+    log.error("run-failed", { departure: seen.name, code, error: message });
+    if (attempts % tellEvery === 1) this.#telemetry.refused(seen, message);
+  }
+
+  get #mayBeGivenUp(): boolean {
+    return mostFailingMs(this.#state.effective, this.#state.policy) !== undefined;
+  }
+}

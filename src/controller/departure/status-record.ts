@@ -1,0 +1,212 @@
+import {
+  type Departure,
+  type DepartureStatus,
+  isNoticed,
+  isUnderWay,
+} from "../../core/departure/departure.ts";
+import { isSameJson } from "../../core/json/json-field.ts";
+import { freshMemory } from "../../core/next/memory.ts";
+import type { DepartureScene } from "../../core/next/scene.ts";
+import { type Millis, millis, seconds } from "../../core/time/time.ts";
+import { messageOf } from "../../errors.ts";
+import type { DepartureOptions } from "./departure-options.ts";
+import { type OpenState, runsAhead } from "./open-state.ts";
+import { faultOf, type Refusals } from "./refusals.ts";
+import type { StatusWriter } from "./status-writer.ts";
+
+/** Progress is written at most this often, and for this long the status yields to evictions. */
+const progressEveryMs: Millis = seconds(1);
+
+export interface StatusRecordOptions {
+  readonly options: DepartureOptions;
+  readonly state: OpenState;
+  readonly statusWriter: StatusWriter;
+  readonly refusals: Refusals;
+  /** Ends when the departure is closed. */
+  readonly signal: AbortSignal;
+  readonly onWritten: () => void;
+  /** What was decided is dropped, because somebody has changed the Departure meanwhile. */
+  readonly onDropped: () => void;
+  /** Write again after this time. */
+  readonly onLater: (span: Millis) => void;
+  readonly onLeaseLost: () => void;
+  /** The Departure no longer exists. */
+  readonly onGone: () => void;
+  /** The start could not be recorded: it has to be planned again. */
+  readonly onUnstarted: (error: unknown) => void;
+}
+
+/** Brings the status as it should stand into the cluster, one write at a time. */
+export class StatusRecord {
+  readonly #options: StatusRecordOptions;
+  readonly #openedMs: number;
+  #isWriting = false;
+  #writing: Promise<void> = Promise.resolve();
+  #unwritten: DepartureScene["unwritten"];
+  #faults = 0;
+  #writtenMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: StatusRecordOptions) {
+    this.#options = options;
+    this.#openedMs = options.options.clock.monotonic();
+  }
+
+  get isWriting(): boolean {
+    return this.#isWriting;
+  }
+
+  /** Why it could not be written, and since when. */
+  get unwritten(): DepartureScene["unwritten"] {
+    return this.#unwritten;
+  }
+
+  /** Writes what is not written, unless it is to wait. */
+  write(): void {
+    const { options, state, onLater, onWritten } = this.#options;
+    const { intended } = state.memory;
+    if (intended === undefined || this.#isWriting) return;
+    const waitMs = Math.max(this.#behindEvictionsMs(intended), this.#restOfProgressMs(intended));
+    if (waitMs > 0) {
+      onLater(millis(waitMs));
+      return;
+    }
+    this.#isWriting = true;
+    this.#writtenMs = options.clock.monotonic();
+    this.#writing = this.#record().finally(() => {
+      this.#isWriting = false;
+      onWritten();
+    });
+  }
+
+  /** Resolves when no write is on its way any more. */
+  async settled(): Promise<void> {
+    await this.#writing;
+  }
+
+  #restOfProgressMs(intended: DepartureStatus): number {
+    const { options, state } = this.#options;
+    if (!isProgress(state.recorded.status, intended)) return 0;
+    return this.#writtenMs + progressEveryMs - options.clock.monotonic();
+  }
+
+  /** Under a notice the status waits until the first evictions are asked for, a second at most. */
+  #behindEvictionsMs(intended: DepartureStatus): number {
+    const { options, state } = this.#options;
+    const isAhead = runsAhead(intended) && state.isPressing && !isUnderWay(state.recorded);
+    const isAsked = state.memory.drain !== undefined || intended.reason === "AwaitingMachine";
+    if (!isAhead || isAsked) return 0;
+    return this.#openedMs + progressEveryMs - options.clock.monotonic();
+  }
+
+  async #record(): Promise<void> {
+    const { state, statusWriter, signal, onGone } = this.#options;
+    const write = new IntendedWrite(state);
+    try {
+      const after = await statusWriter.write(state.seen, (fresh) => write.statusOn(fresh));
+      state.hears();
+      this.#unwritten = undefined;
+      this.#faults = 0;
+      if (after === undefined) onGone();
+      else this.#written(after, write);
+    } catch (error) {
+      if (!signal.aborted) await this.#notWritten(error);
+    }
+  }
+
+  #written(after: Departure, { sent, met }: IntendedWrite): void {
+    const { state, onDropped } = this.#options;
+    if (met === undefined) {
+      const { intended } = state.memory;
+      const open = intended === sent ? undefined : intended;
+      state.remember({ first: undefined, intended: open });
+      return;
+    }
+    // What was decided on the old one is decided again.
+    const { resourceVersion, status } = state.seen;
+    state.seen = { ...after, resourceVersion, status };
+    if (met === "OtherStatus") state.memory = freshMemory(state.nextTime());
+    else state.remember({ intended: undefined });
+    onDropped();
+  }
+
+  async #notWritten(error: unknown): Promise<void> {
+    const { options, state, refusals, signal, onLeaseLost, onUnstarted } = this.#options;
+    const { clock, log } = options;
+    const fault = faultOf(error);
+    if (fault.code === "LEASE_LOST") {
+      onLeaseLost();
+      return;
+    }
+    const { recorded } = state;
+    if (!isUnderWay(recorded) && !isNoticed(recorded)) {
+      onUnstarted(error);
+      return;
+    }
+    this.#unwritten ??= { fault, sinceMs: clock.monotonic() };
+    this.#faults += 1;
+    // Progress only informs people.
+    if (isProgress(recorded.status, state.newest)) {
+      log.warn("progress-not-written", { error: messageOf(error) });
+    } else refusals.tell(error, this.#faults);
+    const pauseMs = refusals.pauseAfter(fault, this.#faults);
+    await clock.sleep(pauseMs, signal).catch(() => undefined);
+  }
+}
+
+/** One write of the status as it should stand, and what it met. */
+class IntendedWrite {
+  readonly #state: OpenState;
+  /** What was sent last. */
+  sent: DepartureStatus | undefined;
+  /** What somebody else has changed, so that nothing was written. */
+  met: "OtherSpec" | "OtherStatus" | undefined;
+
+  constructor(state: OpenState) {
+    this.#state = state;
+  }
+
+  /** The status to write onto the Departure as it is; undefined if nothing is to be written. */
+  statusOn(fresh: Departure): DepartureStatus | undefined {
+    const { memory, recorded } = this.#state;
+    const { intended } = memory;
+    if (fresh.resourceVersion !== recorded.resourceVersion && !this.#isOurs(fresh)) {
+      this.met = this.#changeOf(fresh, intended);
+      if (this.met !== undefined) return undefined;
+    }
+    this.sent = intended;
+    if (intended === undefined) return undefined;
+    const { actions, policy } = fresh.status;
+    return { ...intended, ...(actions && { actions }), policy: intended.policy ?? policy };
+  }
+
+  /** Our own write, whose answer was lost. */
+  #isOurs({ status }: Departure): boolean {
+    return this.sent !== undefined && isSameStatus(status, this.sent);
+  }
+
+  #changeOf({ status }: Departure, intended: DepartureStatus | undefined) {
+    const { recorded, isPressing } = this.#state;
+    if (!isSameStatus(status, recorded.status)) return "OtherStatus";
+    // Under a notice it has been acted upon already.
+    return isPressing && intended && runsAhead(intended) ? undefined : "OtherSpec";
+  }
+}
+
+/** Whether two statuses are the same, apart from what actions write into it. */
+function isSameStatus(one: DepartureStatus, other: DepartureStatus): boolean {
+  return isSameJson(withoutActions(one), withoutActions(other));
+}
+
+function withoutActions({ actions: _, policy: __, ...status }: DepartureStatus) {
+  return status;
+}
+
+/** Whether only what informs people differs. */
+function isProgress(before: DepartureStatus, after: DepartureStatus): boolean {
+  return isSameJson(withoutProgress(before), withoutProgress(after));
+}
+
+function withoutProgress(status: DepartureStatus) {
+  const { drain: _, demands: __, reason: ___, message: ____, ...rest } = withoutActions(status);
+  return rest;
+}

@@ -1,0 +1,203 @@
+import { conflictWith, contestable, type DrainReason } from "../departure/drain-reason.ts";
+import { begunLastAt, type PhaseResult, reasonSince } from "../departure/ledger.ts";
+import { planDrain } from "../drain-plan/drain-plan.ts";
+import { asksOutside, holdsSinceStart } from "../limits/gate.ts";
+import { departureAnnotation } from "../notice/interruption.ts";
+import { machineLost } from "../notice/machine-lost.ts";
+import { isFirm } from "../plan/start.ts";
+import { minutes, plus } from "../time/time.ts";
+import type { Evaluation, StepFinding } from "./evaluation.ts";
+import type { Memory } from "./memory.ts";
+
+/**
+ * How long the identity check of the cordon is valid under a notice, so that the node is not read
+ * again.
+ */
+const identityValidMs = 5000;
+
+/** Whether the node is still the intended machine, by a read of the API server once a phase. */
+export function identified(evaluation: Evaluation): StepFinding {
+  const { memory, scene, now, status } = evaluation;
+  if (memory.identifiedIn === status.phase && memory.target !== undefined) return undefined;
+  const sinceMs = now.ms - (memory.cordonedMs ?? Number.NEGATIVE_INFINITY);
+  if (evaluation.isNoticed && sinceMs <= identityValidMs && scene.node !== undefined) {
+    evaluation.remember({ target: scene.node, identifiedIn: status.phase });
+    return undefined;
+  }
+  const read = evaluation.need("nodeNow", memory.phase.number);
+  if (read === undefined) return "Wait";
+  const lost = machineLost(scene.departure.node, read.node);
+  if (lost !== undefined) return lost;
+  evaluation.remember({ target: read.node, identifiedIn: status.phase });
+  return undefined;
+}
+
+/** Reasons that a replacement pod cannot resolve. */
+const permanentReasons: ReadonlySet<DrainReason> = new Set([
+  "BudgetImpossible",
+  "MultipleBudgets",
+  "SingleReplica",
+]);
+
+/** Budgets are not watched: a departure that waits for another drain is evaluated this often. */
+const askAgainMs = 60_000;
+
+/**
+ * The drain as it would be if it started now: reports pods that will block it until its timeout,
+ * and those that fit on no other node. Faults do not delay the departure.
+ */
+export function lookedAhead(evaluation: Evaluation): StepFinding {
+  const { memory, scene, now } = evaluation;
+  if (isPastChecks(evaluation) || evaluation.isPressing || memory.hasTurn) return undefined;
+  const since = memory.lookedAhead ?? memory.phase;
+  const pods = evaluation.hope("podsNow", since.number);
+  const budgets = evaluation.hope("budgets", since.number);
+  const fault = evaluation.faultOf("podsNow") ?? evaluation.faultOf("budgets");
+  if (fault !== undefined) return unseen(fault, evaluation);
+  const { target: node } = memory;
+  if (node === undefined) return "Wait";
+  if (pods === undefined || budgets === undefined) {
+    return memory.outlook === undefined ? "Wait" : undefined;
+  }
+  const { policy, self } = scene;
+  const outlook = planDrain({ node, pods, budgets, rule: policy.drain, now: now.at, self });
+  evaluation.remember({ outlook });
+  if (isMarked(evaluation) || memory.toldAhead) return undefined;
+  const impossible = outlook.pods.filter(({ reason }) => permanentReasons.has(reason));
+  if (impossible.length > 0 && reasonSince(evaluation.status, "BudgetImpossible") === undefined) {
+    evaluation.says.push({ kind: "Impossible", pods: impossible });
+    const told = impossible.map((pod) => ({ pod, detail: pod.detail }));
+    evaluation.report("BudgetImpossible", firstFew(told));
+  }
+  const unplaced = evaluation.hope("unplaced", since.number);
+  const isUnknown = evaluation.faultOf("unplaced");
+  if (isUnknown !== undefined) return unseen(isUnknown, evaluation);
+  if (unplaced === undefined) return "Wait";
+  if (unplaced.length > 0 && reasonSince(evaluation.status, "NoCapacityElsewhere") === undefined) {
+    evaluation.says.push({ kind: "Unplaced", pods: unplaced });
+    evaluation.report("NoCapacityElsewhere", firstFew(unplaced));
+  }
+  evaluation.remember({ toldAhead: true });
+  return undefined;
+}
+
+function unseen(
+  fault: { code: string; message: string; retryable: boolean },
+  evaluation: Evaluation,
+): StepFinding {
+  evaluation.says.push({ kind: "Faulted", event: "look-ahead-failed", fault });
+  evaluation.remember({ outlook: undefined, hasTurn: true, turnNumber: evaluation.now.number });
+  return undefined;
+}
+
+function firstFew(
+  found: readonly {
+    readonly pod: { readonly namespace: string; readonly name: string };
+    readonly detail?: string | undefined;
+  }[],
+): string {
+  const named = found.slice(0, 3);
+  const words = named.map(({ pod, detail }) => `${pod.namespace}/${pod.name} (${detail})`);
+  const others = found.length - named.length;
+  return [...words, ...(others > 0 ? [`and ${others} more`] : [])].join(", ");
+}
+
+/**
+ * Waits until the drain can run beside the others that compete with it for budgets. Does not wait
+ * under a notice or past the departure's own deadline.
+ */
+export function turnTaken(evaluation: Evaluation): StepFinding {
+  const { memory, scene, now, status } = evaluation;
+  const { outlook: plan, hasTurn } = memory;
+  if (hasTurn || plan === undefined || isPastChecks(evaluation)) return undefined;
+  const taken: Partial<Memory> = { hasTurn: true, turnNumber: now.number };
+  if (status.demands !== undefined) {
+    evaluation.remember(taken);
+    return undefined;
+  }
+  const { deadlineAt } = scene.departure;
+  const isDue = deadlineAt !== undefined && deadlineAt <= now.at;
+  const conflict = isDue || evaluation.isPressing ? undefined : conflictWith(scene.drains(), plan);
+  if (conflict === undefined) {
+    const demands = contestable(plan.demands);
+    if (demands.length > 0) evaluation.intend({ ...status, demands });
+    evaluation.remember(taken);
+    return undefined;
+  }
+  const others = `${conflict.drains.join(" and ")}, over ${conflict.budgets.join(" and ")}`;
+  evaluation.report("ConflictWait", others);
+  const lookedMs = (memory.lookedAhead ?? memory.phase).ms;
+  if (now.ms - lookedMs >= askAgainMs) evaluation.remember({ lookedAhead: now });
+  evaluation.lookAtMs((evaluation.memory.lookedAhead ?? memory.phase).ms + askAgainMs);
+  evaluation.look(deadlineAt);
+  return "Wait";
+}
+
+/**
+ * How long after a start was recorded the cordon may follow, unless the departure itself has waited
+ * for another drain. A new leader takes over well within it.
+ */
+const startValidMs = minutes(2);
+
+/**
+ * Whether what allowed the start still does: it is asked until the node is cordoned, however long
+ * that takes. If not, the departure is held like one that has not started, and everything is asked
+ * again. One that has waited for another drain keeps its turn, but its external gates are asked
+ * again.
+ */
+export function allowed(evaluation: Evaluation): StepFinding {
+  const { scene, memory, now, status } = evaluation;
+  if (evaluation.isNoticed || isPastChecks(evaluation) || isMarked(evaluation)) return undefined;
+  const { cause, deadlineAt } = scene.departure;
+  const isForced = deadlineAt !== undefined && deadlineAt <= now.at;
+  const unhealthy = cause === "Manual" && isForced ? undefined : scene.fleetHold();
+  if (unhealthy !== undefined) return blocked(unhealthy);
+  if (cause !== "Planned") return undefined;
+  const hasWaited = reasonSince(status, "ConflictWait") !== undefined;
+  const policy = scene.newestPolicy();
+  const isAsked = hasWaited && asksOutside(policy);
+  const gates = isAsked ? evaluation.need("gates", memory.turnNumber) : { answer: undefined };
+  const node = scene.node ?? memory.target;
+  if (gates === undefined || node === undefined) return "Wait";
+  const { answer } = gates;
+  const held = holdsSinceStart({ policy, node, answer, now: now.at }).find(
+    (hold) => !isForced || isFirm(hold),
+  );
+  if (held !== undefined) return { ...blocked(held), until: held.retryAt };
+  const startedAt = begunLastAt(status);
+  const isOld = startedAt !== undefined && now.at > plus(startedAt, startValidMs);
+  return isOld && !hasWaited ? { event: "Blocked", reason: "StartLapsed" } : undefined;
+}
+
+function blocked({ reason, detail }: Pick<PhaseResult, "reason" | "detail">): PhaseResult {
+  return { event: "Blocked", reason, detail };
+}
+
+/**
+ * Whether the machine can be released, and no pod is known to keep it. An earlier leader may have
+ * cordoned the node and started its actions.
+ */
+export function releasable(evaluation: Evaluation): StepFinding {
+  const { memory, scene } = evaluation;
+  if (isPastChecks(evaluation) || evaluation.isNoticed) return undefined;
+  const answer = evaluation.need("releasable", memory.turnNumber ?? memory.phase.number);
+  if (answer === undefined) return "Wait";
+  if (answer.kind === "Possible") return undefined;
+  const { cause, name: departure } = scene.departure;
+  // A person who asks for a departure may help with its pods.
+  if (answer.reason === "DrainImpossible" && cause === "Manual") return undefined;
+  if (evaluation.ask({ kind: "SuspendActions", key: "suspend actions" }) === undefined)
+    return "Wait";
+  const freed = evaluation.ask({ kind: "Uncordon", departure, key: "uncordon unreleasable" });
+  return freed === undefined ? "Wait" : blocked(answer);
+}
+
+function isPastChecks({ memory }: Evaluation): boolean {
+  return memory.cordonedMs !== undefined;
+}
+
+/** Whether an earlier leader has marked the node, or the watch shows our own marks. */
+function isMarked({ scene, memory }: Evaluation): boolean {
+  const node = scene.node ?? memory.target;
+  return node?.annotations[departureAnnotation] === scene.departure.name;
+}

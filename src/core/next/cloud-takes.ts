@@ -1,0 +1,55 @@
+import { isNoticed } from "../departure/departure.ts";
+import { awaitedUntil, givenUpAt, reactionTo, stillRuns } from "../notice/interruption.ts";
+import type { Policy } from "../policy/policy.ts";
+import { explain } from "../reason/reason.ts";
+import { formatDuration, plus, seconds } from "../time/time.ts";
+import type { Evaluation, StepFinding } from "./evaluation.ts";
+
+/**
+ * Whether somebody else ends the machine: the policy leaves the release to others, or the cloud
+ * takes the machine and the policy does not release it before, or could not.
+ */
+export function isCloudsToTake({ scene, status }: Evaluation): boolean {
+  const { policy, departure } = scene;
+  if (policy.instance.release === "None") return true;
+  if (!isNoticed(departure)) return false;
+  const hasFailed = status.phase === "Releasing" && status.reason === "ReleaseFailed";
+  return hasFailed || reactionTo(departure, policy) !== "Release";
+}
+
+/** How often a node is checked that is silent after its notice: it may have been restarted. */
+const runsAgainMs = seconds(20);
+
+/**
+ * Waits until somebody else takes the machine, if it is not ours to release: the end of the node
+ * interrupts the phase. If that does not happen, gives up at `givenUpAt` or `awaitedUntil`.
+ */
+export function takenByOthers(evaluation: Evaluation): StepFinding {
+  if (!isCloudsToTake(evaluation)) return undefined;
+  const { status, departure, scene, now } = evaluation;
+  // This reason must stay in the status: the next leader depends on it.
+  if (status.reason !== "ReleaseFailed" && status.reason !== "AwaitingMachine") {
+    const { node, deadlineAt } = departure;
+    const message = explain("AwaitingMachine", { node: node.name, deadlineAt });
+    evaluation.intend({ ...status, reason: "AwaitingMachine", message });
+  }
+  const untilAt = evaluation.isNoticed
+    ? givenUpAt(departure)
+    : awaitedUntil(departure, scene.policy);
+  if (untilAt === undefined) return "Wait";
+  if (now.at < untilAt) {
+    evaluation.look(untilAt);
+    return "Wait";
+  }
+  if (!evaluation.isNoticed) {
+    return { event: "GaveUp", reason: "MachineNotTaken", detail: notTaken(scene.policy) };
+  }
+  if (stillRuns(departure, scene.node)) return { event: "GaveUp", reason: "NoticeOutlived" };
+  evaluation.look(plus(now.at, runsAgainMs));
+  return "Wait";
+}
+
+function notTaken({ instance, name }: Policy): string {
+  const waited = formatDuration(instance.awaitMachineMs);
+  return `within ${waited}, and instance.release of policy ${name} is None: let another tool delete drained machines, or set another instance.release`;
+}

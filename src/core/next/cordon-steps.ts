@@ -1,0 +1,44 @@
+import type { Evaluation, StepFinding } from "./evaluation.ts";
+
+/** Cordons and marks the node in one patch that checks its identity. */
+export function cordoned(evaluation: Evaluation): StepFinding {
+  const { memory, scene, now } = evaluation;
+  if (memory.cordonedMs !== undefined) return undefined;
+  const answer = evaluation.ask({ kind: "Cordon", seen: scene.node, key: "cordon" });
+  switch (answer?.kind) {
+    case "Done":
+      evaluation.remember({ cordonedMs: now.ms });
+      evaluation.says.push({ kind: "Cordoned" });
+      return undefined;
+    case "Gone":
+      return { event: "NodeGone", reason: "NodeGone" };
+    case "Mismatch":
+      return { event: "MachineReplaced", reason: "WrongMachine", detail: answer.found };
+    case "NotOurs":
+      return yieldedTo(answer.departure, evaluation);
+    default:
+      return "Wait";
+  }
+}
+
+/** Yields to the departure that owns the node, and hands a notice over to it. */
+function yieldedTo(owner: string, evaluation: Evaluation): StepFinding {
+  const yielded = { event: "Cancelled", reason: "LeftToOthers", detail: owner } as const;
+  if (!evaluation.isNoticed) return yielded;
+  const handOver = `hand over to ${owner}`;
+  const handed = evaluation.ask({ kind: "HandOver", owner, key: handOver });
+  if (handed === undefined) return "Wait";
+  if (handed.kind === "Done") return yielded;
+  const clear = `clear marks of ${owner}`;
+  if (evaluation.ask({ kind: "Uncordon", departure: owner, key: clear }) === undefined)
+    return "Wait";
+  for (const key of ["cordon", handOver, clear]) evaluation.forget(key);
+  return cordoned(evaluation);
+}
+
+/** Uncordons the node; one that Lastcall did not cordon stays as it is. */
+export function uncordoned(evaluation: Evaluation): StepFinding {
+  const { name: departure } = evaluation.departure;
+  const freed = evaluation.ask({ kind: "Uncordon", departure, key: "uncordon" });
+  return freed === undefined ? "Wait" : undefined;
+}

@@ -1,0 +1,73 @@
+import { statusNoticed } from "../departure/ledger.ts";
+import { type Interruption, interruptionOf } from "../notice/interruption.ts";
+import { inTheLightOf, isInDoubt } from "../notice/machine-evidence.ts";
+import { isCloudsToTake } from "./cloud-takes.ts";
+import { recounted } from "./drain-steps.ts";
+import type { Evaluation, StepFinding } from "./evaluation.ts";
+import { releaseKey } from "./release-fault.ts";
+
+/**
+ * What ends the phase before its steps do. That a node is gone or has another machine is confirmed
+ * by a read first, because a watch may lag behind.
+ */
+export function interrupted(evaluation: Evaluation): StepFinding {
+  const { scene, memory, now } = evaluation;
+  const found = interruptionOf(evaluation.departure, scene.node);
+  if (found === undefined || !concerns(found, evaluation)) {
+    if (memory.lost !== undefined) evaluation.remember({ lost: undefined });
+    return undefined;
+  }
+  if (found.event === "Noticed") return isNews(evaluation) ? found : undefined;
+  if (found.event !== "NodeGone" && found.event !== "MachineReplaced") return found;
+  if (memory.lost?.event !== found.event) {
+    evaluation.remember({ lost: { event: found.event, number: now.number } });
+  }
+  const since = evaluation.memory.lost?.number ?? now.number;
+  const read = evaluation.need("nodeNow", since);
+  if (read === undefined) return "Wait";
+  if (interruptionOf(evaluation.departure, read.node)?.event !== found.event) return undefined;
+  return recounted(evaluation, since) ? found : "Wait";
+}
+
+/** Whether the timeline does not know the notice: one that was rolled back does not start anew. */
+function isNews({ departure, status, now }: Evaluation): boolean {
+  if (status.phase !== "RollingBack") return true;
+  return statusNoticed(departure, now.at) !== undefined;
+}
+
+/**
+ * Whether an interruption concerns the phase. While we release the machine, its node is expected to
+ * disappear. While we wait for the cloud, a node that disappears, or has another machine, ends the
+ * wait; and so it does while our release is retried, since a release whose answers are lost may
+ * have been done.
+ */
+function concerns(found: Interruption, evaluation: Evaluation): boolean {
+  const { machine, reason, phase } = evaluation.status;
+  if (phase !== "Releasing") return true;
+  const isGone = found.event === "NodeGone" || found.event === "MachineReplaced";
+  const isRetried = machine && evaluation.memory.asked[releaseKey(machine.id)]?.fault !== undefined;
+  if (isGone && (isRetried || reason === "ReleaseRetried")) return true;
+  if (!isCloudsToTake(evaluation)) return false;
+  const isReleasedByUs = machine !== undefined && reason !== "ReleaseFailed";
+  const isUndone = found.event === "Withdrawn" || found.event === "Cancelled";
+  return !isUndone || !isReleasedByUs;
+}
+
+/** A cloud that does not respond within this time says nothing. */
+const answerWithinMs = 5000;
+
+/** What ended a departure, as far as there is evidence: the cloud is asked first. */
+export function withEvidence(found: StepFinding, evaluation: Evaluation): StepFinding {
+  if (found === undefined || found === "Wait") return found;
+  const { departure, status, now } = evaluation;
+  if (status.phase === "RollingBack" || !isInDoubt(found, departure)) return found;
+  const { ms, number } = now;
+  if (evaluation.memory.evidence === undefined) evaluation.remember({ evidence: { ms, number } });
+  const since = evaluation.memory.evidence ?? now;
+  const state = evaluation.hope("machineBehind", since.number);
+  const untilMs = since.ms + answerWithinMs;
+  const isOver = evaluation.faultOf("machineBehind") !== undefined || ms >= untilMs;
+  if (state !== undefined || isOver) return inTheLightOf(state, found, { departure, now: now.at });
+  evaluation.lookAtMs(untilMs);
+  return "Wait";
+}

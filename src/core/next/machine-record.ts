@@ -1,0 +1,107 @@
+import type { MachineState } from "../cluster/machine.ts";
+import { existedAt } from "../cluster/machine-age.ts";
+import { anothersMachine } from "../cluster/machine-name.ts";
+import { stillRuns } from "../notice/interruption.ts";
+import type { ReleaseMode } from "../policy/policy.ts";
+import { later } from "../time/time.ts";
+import type { Evaluation, StepFinding } from "./evaluation.ts";
+import { releaseFailed } from "./release-fault.ts";
+import type { RequestFault } from "./scene.ts";
+
+/** Absent in a hand-written Departure: that of the Node of the same uid never changes. */
+export function providerOf({ scene }: Evaluation): string | undefined {
+  const { node: named } = scene.departure;
+  const seen = scene.node?.uid === named.uid ? scene.node.providerID : undefined;
+  return named.providerID ?? seen;
+}
+
+/**
+ * Looks up the machine's id, to record it before the release. Fails if the cloud knows it as
+ * another one than the Node's.
+ */
+export function machineRecorded(
+  mode: Exclude<ReleaseMode, "None">,
+  evaluation: Evaluation,
+): StepFinding | "Known" {
+  const { status, memory, departure } = evaluation;
+  const since = memory.described ?? memory.phase.number;
+  const state = evaluation.need("machine", since);
+  if (state === undefined) {
+    const fault = evaluation.faultOf("machine");
+    return fault === undefined ? "Wait" : releaseFailed(fault, evaluation);
+  }
+  const providerID = providerOf(evaluation) ?? "";
+  const named = { name: departure.node.name, providerID };
+  const another = state.kind === "Present" && anothersMachine(named, state.names);
+  if (another) {
+    return releaseFailed(refusal(`Cannot release the machine: ${another}`), evaluation);
+  }
+  const id = idOf(state, evaluation);
+  if (id === undefined) return machineAbsent(state, evaluation);
+  evaluation.remember({ described: since });
+  evaluation.intend({ ...status, machine: { id, mode } });
+  return "Known";
+}
+
+function refusal(message: string): RequestFault {
+  return { code: "CLOUD_REFUSED", message, retryable: false };
+}
+
+/** The cloud finds no such machine, or a younger one: it is gone, unless its kubelet reports. */
+function machineAbsent({ kind }: MachineState, evaluation: Evaluation): StepFinding {
+  const reports = stillReports(evaluation);
+  if (reports === "Wait") return "Wait";
+  if (reports === "Silent") {
+    const { ms, number } = evaluation.now;
+    evaluation.remember({ released: { ms, number } });
+    return undefined;
+  }
+  const found =
+    kind === "Absent"
+      ? "finds no such machine"
+      : "shows a machine that is younger than the departure";
+  const providerID = providerOf(evaluation) ?? "";
+  const problem = `Cannot release ${providerID}: its cloud ${found}, but its kubelet still reports; expected credentials for the account, project and region in which it runs`;
+  return releaseFailed(refusal(problem), evaluation);
+}
+
+/** The node of a machine that is off is Ready for at most this long. */
+const silentAfterMs = 70_000;
+const silentAgainMs = 10_000;
+
+/**
+ * Whether a node stays Ready for so long that its machine must be running: a cloud that is asked in
+ * the wrong account or region finds no machine either.
+ */
+function stillReports(evaluation: Evaluation): "Reports" | "Wait" | "Silent" {
+  const { now, memory } = evaluation;
+  const absent = memory.absent ?? { sinceMs: now.ms, askedMs: now.ms, number: now.number };
+  evaluation.remember({ absent });
+  const read = evaluation.need("nodeNow", absent.number);
+  if (read === undefined) return "Wait";
+  if (!stillRuns(evaluation.departure, read.node)) return "Silent";
+  if (now.ms >= absent.sinceMs + silentAfterMs) {
+    evaluation.remember({ absent: undefined });
+    return "Reports";
+  }
+  if (now.ms >= absent.askedMs + silentAgainMs) {
+    evaluation.remember({ absent: { ...absent, askedMs: now.ms, number: now.number } });
+    evaluation.need("nodeNow", now.number);
+  }
+  evaluation.lookAtMs((evaluation.memory.absent ?? absent).askedMs + silentAgainMs);
+  return "Wait";
+}
+
+/**
+ * Undefined if the machine is gone. One that did not exist at the departure's start is another one,
+ * which the group has created under the same name. If our clock was slow then, the Node's creation
+ * shows since when its machine has existed.
+ */
+function idOf(state: MachineState, { scene, status, now }: Evaluation): string | undefined {
+  if (state.kind === "Absent") return undefined;
+  const { bornAt, asOf, id } = state;
+  const { startedAt } = status;
+  if (bornAt === undefined || startedAt === undefined) return id;
+  const existingAt = later(startedAt, scene.node?.createdAt ?? startedAt);
+  return existedAt(existingAt, { bornAt, asOf }, now.at) ? id : undefined;
+}

@@ -1,0 +1,124 @@
+import type { MachineState } from "../cluster/machine.ts";
+import { releaseTriedUntil } from "../notice/interruption.ts";
+import { formatDuration } from "../time/time.ts";
+import { takenByOthers } from "./cloud-takes.ts";
+import type { Evaluation, StepFinding } from "./evaluation.ts";
+import type { AskedRequest } from "./request.ts";
+import type { RequestFault } from "./scene.ts";
+
+export function releaseKey(id: string): string {
+  return `release ${id}`;
+}
+
+/** Reports once why something is tried again, which may go on for a while. */
+export function retried({ message }: RequestFault, evaluation: Evaluation): void {
+  if (evaluation.status.reason !== "ReleaseRetried") evaluation.report("ReleaseRetried", message);
+}
+
+/**
+ * Whether the release has been tried for long enough, whoever refuses it: the cloud, or the API
+ * server at the last look at the pods. If the machine is leaving by then, it is tried on. The time
+ * in which the API server was away does not count: the node is drained, and would be for nothing.
+ */
+function isTriedEnough(
+  fault: RequestFault,
+  { departure, scene, now, memory }: Evaluation,
+): boolean {
+  const untilAt = releaseTriedUntil(departure, scene.policy);
+  if (fault.code === "MACHINE_LEAVING" || untilAt === undefined) return false;
+  if (!fault.code.startsWith("API_")) return untilAt <= now.at;
+  const { refusedMs } = memory;
+  return refusedMs !== undefined && now.ms - refusedMs >= scene.policy.instance.awaitMachineMs;
+}
+
+export function isLast(fault: RequestFault, evaluation: Evaluation): boolean {
+  return !fault.retryable || isTriedEnough(fault, evaluation);
+}
+
+/** A cloud shows within this time that it has accepted a request. */
+const visibleWithinMs = 60_000;
+
+/**
+ * After a fault the release is tried again, for as long as the policy says. Then the node is given
+ * back, but only if a lookup shows that its machine stays: a request without a response, or of an
+ * earlier leader, may have succeeded, and a terminating machine does not come back. An early lookup
+ * is repeated, since it may not show that yet.
+ */
+export function releaseFailed(fault: RequestFault, evaluation: Evaluation): StepFinding {
+  const { now, scene, departure } = evaluation;
+  noteFault(fault, evaluation);
+  const untilAt = releaseTriedUntil(departure, scene.policy);
+  if (!isLast(fault, evaluation)) {
+    retried(fault, evaluation);
+    evaluation.look(untilAt);
+    return "Wait";
+  }
+  if (evaluation.isNoticed) return unreleased(fault, evaluation);
+  const { machine } = scene.departure.status;
+  const asked = machine && evaluation.memory.asked[releaseKey(machine.id)];
+  if (machine === undefined || asked?.answeredNumber === undefined)
+    return unreleased(fault, evaluation);
+  const seen = seenAfter(asked, evaluation);
+  if (seen === undefined) return "Wait";
+  const isStaying = seen !== "Unknown" && seen.kind === "Present" && seen.id === machine.id;
+  if (isStaying && seen.running) {
+    const visibleMs =
+      (evaluation.memory.unansweredMs ?? Number.NEGATIVE_INFINITY) + visibleWithinMs;
+    if (now.ms >= visibleMs) return unreleased(fault, evaluation);
+    evaluation.lookAtMs(visibleMs);
+    return "Wait";
+  }
+  const key = releaseKey(machine.id);
+  const leaving: RequestFault = { ...fault, code: "MACHINE_LEAVING", retryable: true };
+  evaluation.remember({
+    asked: { ...evaluation.memory.asked, [key]: { ...asked, fault: leaving } },
+  });
+  retried(fault, evaluation);
+  evaluation.lookAtMs(Math.max(asked.againMs ?? 0, now.ms + 1));
+  return "Wait";
+}
+
+/** What the cloud shows of the machine after an attempt, once it must be visible there. */
+function seenAfter(
+  asked: AskedRequest,
+  evaluation: Evaluation,
+): MachineState | "Unknown" | undefined {
+  const { now, memory } = evaluation;
+  const visibleMs = (memory.unansweredMs ?? Number.NEGATIVE_INFINITY) + visibleWithinMs;
+  if (memory.visible === undefined && now.ms >= visibleMs) {
+    evaluation.remember({ visible: now.number });
+  }
+  const since = Math.max(asked.answeredNumber ?? 0, evaluation.memory.visible ?? 0);
+  const state = evaluation.hope("machine", since);
+  if (state !== undefined) return state;
+  return evaluation.faultOf("machine") === undefined ? undefined : "Unknown";
+}
+
+/** Since when the API server refuses (one that is away refuses nothing), and what got no answer. */
+function noteFault({ code }: RequestFault, evaluation: Evaluation): void {
+  const { now, memory } = evaluation;
+  if (code === "API_UNREACHABLE") evaluation.remember({ refusedMs: undefined });
+  else if (code.startsWith("API_") && memory.refusedMs === undefined) {
+    evaluation.remember({ refusedMs: now.ms });
+  }
+  const { machine } = evaluation.scene.departure.status;
+  const asked = machine && memory.asked[releaseKey(machine.id)];
+  if (code === "CLOUD_UNREACHABLE" && asked?.answeredMs !== undefined) {
+    evaluation.remember({ unansweredMs: latest(memory.unansweredMs, asked.answeredMs) });
+  }
+}
+
+function latest(one: number | undefined, other: number): number {
+  return one === undefined ? other : Math.max(one, other);
+}
+
+/** Handles a failed release. A node that the cloud takes stays cordoned, and we wait for that. */
+function unreleased(fault: RequestFault, evaluation: Evaluation): StepFinding {
+  const forLong = formatDuration(evaluation.scene.policy.instance.awaitMachineMs);
+  const tried = `, retried for ${forLong} (instance.awaitMachine)`;
+  const detail = `${fault.message}${fault.retryable ? tried : ""}`;
+  evaluation.says.push({ kind: "Faulted", event: "release-failed", fault });
+  if (!evaluation.isNoticed) return { event: "GaveUp", reason: "ReleaseFailed", detail };
+  evaluation.report("ReleaseFailed", detail);
+  return takenByOthers(evaluation);
+}
