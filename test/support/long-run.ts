@@ -7,6 +7,7 @@ export const longFiles: readonly string[] = [
   "test/controller/crash.test.ts",
   "test/core/plan/plan-invariant.test.ts",
   "test/core/plan/plan.test.ts",
+  "test/explore/departure-space.test.ts",
   "test/fault-machine/fault-durations.test.ts",
   "test/fault-machine/fault-machine.test.ts",
 ];
