@@ -18,38 +18,79 @@ interface Row {
   readonly fault: string;
   readonly kind: string;
   readonly with?: Readonly<Record<string, unknown>>;
+  /** By default the middle of the first drain, in which nothing is cordoned or evicted. */
+  readonly begins?: { readonly phase: "Preparing" | "Draining"; readonly afterSeconds: 0 };
+  /** The outcomes of the departures that it met: for a second, a minute, an hour, and for ever. */
+  readonly ends: readonly [string, string, string, string];
 }
 
+const unharmed = ["Planned", "Planned", "Planned", "Planned"] as const;
+const rolledBack = ["Planned", "Planned", "RolledBack", "RolledBack"] as const;
+/** Just after the phase has been recorded, and before what it does. */
+const at = (phase: "Preparing" | "Draining") => ({ phase, afterSeconds: 0 }) as const;
+
 const rows: readonly Row[] = [
-  { fault: "the API server cannot be reached", kind: "blackout" },
-  { fault: "no write is answered, though each is carried out", kind: "lost-answers" },
-  { fault: "every cordon is refused", kind: "refuse-cordon", with: webhookDown },
-  { fault: "every eviction is refused", kind: "refuse-eviction", with: webhookDown },
-  { fault: "pods may not be listed", kind: "refuse-pod-list", with: webhookDown },
-  { fault: "every status of a Departure is refused", kind: "refuse-status", with: webhookDown },
-  { fault: "every Event is refused", kind: "refuse-events", with: webhookDown },
-  { fault: "every budget is closed", kind: "budget-closed" },
-  { fault: "no machine is replaced", kind: "stock-out" },
+  { fault: "the API server cannot be reached", kind: "blackout", ends: unharmed },
+  {
+    fault: "no write is answered, though each is carried out",
+    ...{ kind: "lost-answers", ends: unharmed },
+  },
+  {
+    fault: "every cordon is refused",
+    ...{ kind: "refuse-cordon", with: webhookDown, begins: at("Preparing"), ends: rolledBack },
+  },
+  {
+    fault: "every eviction is refused",
+    ...{ kind: "refuse-eviction", with: webhookDown, begins: at("Draining"), ends: rolledBack },
+  },
+  {
+    fault: "pods may not be listed",
+    ...{ kind: "refuse-pod-list", with: webhookDown },
+    ends: ["Planned", "Planned", "Failed Planned RolledBack", "Failed RolledBack"],
+  },
+  {
+    fault: "every status of a Departure is refused",
+    ...{ kind: "refuse-status", with: webhookDown, ends: unharmed },
+  },
+  {
+    fault: "every Event is refused",
+    ...{ kind: "refuse-events", with: webhookDown, ends: unharmed },
+  },
+  {
+    fault: "every budget is closed",
+    ...{ kind: "budget-closed", begins: at("Draining"), ends: rolledBack },
+  },
+  { fault: "no machine is replaced", kind: "stock-out", ends: unharmed },
   {
     fault: "the cloud refuses every call",
-    kind: "cloud-refuses",
-    with: { code: "CLOUD_UNREACHABLE", only: "All" },
+    ...{ kind: "cloud-refuses", with: { code: "CLOUD_UNREACHABLE", only: "All" } },
+    ends: ["Planned", "Planned", "Failed", "Failed"],
   },
-  { fault: "the cloud releases machines, and answers with errors", kind: "release-unanswered" },
-  { fault: "every kubelet is cut off", kind: "partition", with: { from: 0, count: 5 } },
-  { fault: "watches of nodes show nothing new", kind: "watch-stalled", with: { kind: "/nodes" } },
+  {
+    fault: "the cloud releases machines, and answers with errors",
+    ...{ kind: "release-unanswered", ends: unharmed },
+  },
+  {
+    fault: "every kubelet is cut off",
+    ...{ kind: "partition", with: { from: 0, count: 5 }, ends: rolledBack },
+  },
+  {
+    fault: "watches of nodes show nothing new",
+    ...{ kind: "watch-stalled", with: { kind: "/nodes" }, ends: unharmed },
+  },
 ];
 
 /** In minutes. An hour is longer than every timeout, and leaves time for what comes after it. */
-const hour: readonly [string, FaultDuration] = ["an hour", 60];
+const hour: readonly [string, FaultDuration, keyof Row["ends"] & number] = ["an hour", 60, 2];
 const others: readonly (typeof hour)[] = [
-  ["a second", 1 / 60],
-  ["a minute", 1],
-  ["ever", "ever"],
+  ["a second", 1 / 60, 0],
+  ["a minute", 1, 1],
+  ["ever", "ever", 3],
 ];
 const durations = isLongRun ? [hour, ...others] : [hour];
 
-function world({ kind, with: own = {} }: Row, lasts: FaultDuration): World {
+function world({ kind, with: own = {}, begins }: Row, lasts: FaultDuration): World {
+  const start = { phase: "Draining", nth: 1, afterSeconds: 1, ...begins } as const;
   return {
     ...{ seed: 1, hours: 4, replicas: 2 },
     nodes: ["a", "b", "c", "a", "b"].map((zone, at) => ({ zone, ageMinutes: 20 * at })),
@@ -67,17 +108,20 @@ function world({ kind, with: own = {} }: Row, lasts: FaultDuration): World {
       },
     ],
     machines: { bootSeconds: 50, recreateSeconds: 10, stopSeconds: 20 },
-    // In the middle of the first drain.
-    faults: [{ kind, start: { phase: "Draining", nth: 1, afterSeconds: 1 }, lasts, with: own }],
+    faults: [{ kind, start, lasts, with: own }],
   };
 }
 
+const outcomes = ["Cancelled", "Expired", "Failed", "Planned", "Preempted", "RolledBack"];
+
 describe.each(rows)("if $fault", (row) => {
-  it.each(durations)("no rule is broken: for %s", async (_, lasts) => {
-    const { violations, departures } = await runWorld(world(row, lasts));
+  it.each(durations)("no rule is broken: for %s", async (_, lasts, column) => {
+    const { violations, departures, coverage } = await runWorld(world(row, lasts));
     expect(departures).toBeGreaterThan(0);
     const known = openCheckers();
     const news = violations.filter(({ checker }) => !known.has(checker));
     expect(news.map(describeViolation)).toEqual([]);
+    const met = outcomes.filter((outcome) => coverage.counts.has(`${row.kind}/${outcome}`));
+    expect(met.join(" ")).toBe(row.ends[column]);
   });
 });
