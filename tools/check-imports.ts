@@ -39,10 +39,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   // Settings of other tools as policies and values; config writes the text of a policy.
   migrate: [...everywhere, "config"],
   doctor: everywhere,
-  // One node's drain, step by step: the common part of the controller and the agent's fallback.
-  drain: [...everywhere, "contracts"],
-  controller: [...everywhere, "contracts", "drain"],
-  agent: [...everywhere, "contracts", "drain", "kube/object"],
+  controller: [...everywhere, "contracts"],
+  agent: [...everywhere, "contracts", "kube/object"],
   sim: [...everywhere, "contracts", "controller", "agent"],
   // What the board shows and does, whoever serves it; the page gets the stream's types from here.
   board: [...everywhere, "contracts"],
@@ -174,7 +172,6 @@ const withoutBuiltins = [
     "core",
     "contracts",
     "config",
-    "drain",
     "kube/object",
     "controller",
     "agent",

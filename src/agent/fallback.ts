@@ -25,9 +25,9 @@ import {
   plus,
   seconds,
 } from "../core/time/time.ts";
-import { type DrainActor, DrainDriver } from "../drain/drain-driver.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { ErrorLog } from "./agent-status.ts";
+import { type DrainActor, DrainDriver } from "./drain-driver.ts";
 import type { DepartureView, NoticeReporter, ReportedNotice } from "./notice-reporter.ts";
 
 export interface FallbackOptions extends FallbackDrainOptions {

@@ -1,22 +1,26 @@
+import type { LeaveOptions, RestartOptions } from "../../contracts/cluster.ts";
 import type { OwnerFacts, PodIdentity } from "../../core/cluster/pod.ts";
+import type { ForceReason } from "../../core/departure/drain-reason.ts";
 import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
-import type { DrainActor } from "../../drain/drain-driver.ts";
 import type { ErrorCode } from "../../errors.ts";
 import type { DepartureOptions } from "./departure-options.ts";
 
 type DrainActorOptions = Pick<DepartureOptions, "pods" | "log" | "metrics">;
 
 /** The requests of a drain that make pods leave, counted, and logged where a person may act. */
-export function drainActor({ pods, log, metrics }: DrainActorOptions): DrainActor {
+export function drainActor({ pods, log, metrics }: DrainActorOptions) {
   return {
-    async evict(pod, options) {
+    async evict(pod: PodIdentity, options: LeaveOptions): Promise<EvictionAnswer> {
       const answer = await pods.evict(pod, options);
       metrics.count("lastcall_evictions_total", { result: answer.kind });
       return answer;
     },
 
     /** Deletes a pod regardless of its budget, which is always counted. */
-    async remove(pod, { reason, ...options }) {
+    async remove(
+      pod: PodIdentity,
+      { reason, ...options }: LeaveOptions & { readonly reason: ForceReason },
+    ): Promise<EvictionAnswer> {
       const { namespace, name } = pod;
       const problem = await pods.markDisrupted(pod, { reason, dueAt: options.dueAt });
       if (problem !== undefined) {
@@ -27,7 +31,11 @@ export function drainActor({ pods, log, metrics }: DrainActorOptions): DrainActo
       return answer;
     },
 
-    async restartOwner(pod, owner, options) {
+    async restartOwner(
+      pod: PodIdentity,
+      owner: OwnerFacts,
+      options: RestartOptions,
+    ): Promise<EvictionAnswer> {
       const answer = await pods.restartOwner(pod, owner, options);
       if (answer.kind === "Refused") restartRefused({ pod, owner, answer }, { log, metrics });
       return answer;

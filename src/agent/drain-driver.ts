@@ -43,10 +43,9 @@ export interface DrainDriverOptions {
 }
 
 /**
- * Carries out the drain of one node as core decides it (`drain-memory.ts`). Its owner passes it the
- * pods, carries out the acts of each step, and steps again when a pod changes, a response arrives
- * or `askAgainAt` is reached. The controller does so on a watch, the agent's fallback on a list
- * every second.
+ * Carries out the drain of the agent's node as core decides it (`drain-memory.ts`). Its owner
+ * passes it the pods of each list, carries out the acts of each step, and steps again when a
+ * response arrives or `askAgainAt` is reached. The controller uses the same transitions.
  */
 export class DrainDriver {
   readonly #options: DrainDriverOptions;

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { DrainDriver } from "../../src/agent/drain-driver.ts";
 import { seededRng } from "../../src/core/chance/chance.ts";
 import type { PodFacts } from "../../src/core/cluster/pod.ts";
 import type { EvictionAnswer } from "../../src/core/drain/drain-answer.ts";
@@ -7,7 +8,6 @@ import type { DrainAct } from "../../src/core/drain/drain-progress.ts";
 import type { DrainStep } from "../../src/core/drain/drain-step.ts";
 import { TerminationMemory } from "../../src/core/drain/drain-time.ts";
 import { minutes, plus } from "../../src/core/time/time.ts";
-import { DrainDriver } from "../../src/drain/drain-driver.ts";
 import { anyCourse } from "../core/drain/any-course.ts";
 import {
   courseWorld,
