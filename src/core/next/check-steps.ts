@@ -148,10 +148,11 @@ const startValidMs = minutes(2);
 export function allowed(evaluation: Evaluation): StepFinding {
   const { scene, memory, now, status } = evaluation;
   if (evaluation.isNoticed || isPastChecks(evaluation) || isMarked(evaluation)) return undefined;
+  if (isCordonSent(evaluation)) return undefined;
   const { cause, deadlineAt } = scene.departure;
   const isForced = deadlineAt !== undefined && deadlineAt <= now.at;
   const unhealthy = cause === "Manual" && isForced ? undefined : scene.fleetHold();
-  if (unhealthy !== undefined) return blocked(unhealthy);
+  if (unhealthy !== undefined) return heldBack(blocked(unhealthy), evaluation);
   if (cause !== "Planned") return undefined;
   const hasWaited = reasonSince(status, "ConflictWait") !== undefined;
   const policy = scene.newestPolicy();
@@ -163,10 +164,33 @@ export function allowed(evaluation: Evaluation): StepFinding {
   const held = holdsSinceStart({ policy, node, answer, now: now.at }).find(
     (hold) => !isForced || isFirm(hold),
   );
-  if (held !== undefined) return { ...blocked(held), until: held.retryAt };
+  if (held !== undefined) return heldBack({ ...blocked(held), until: held.retryAt }, evaluation);
   const startedAt = begunLastAt(status);
   const isOld = startedAt !== undefined && now.at > plus(startedAt, startValidMs);
-  return isOld && !hasWaited ? { event: "Blocked", reason: "StartLapsed" } : undefined;
+  return isOld && !hasWaited
+    ? heldBack({ event: "Blocked", reason: "StartLapsed" }, evaluation)
+    : undefined;
+}
+
+/** Whether the cordon is on its way or answered: what allowed it was asked when it was sent. */
+function isCordonSent({ memory }: Evaluation): boolean {
+  const { cordon } = memory.asked;
+  return cordon?.isInFlight === true || cordon?.answer !== undefined;
+}
+
+/** A cordon that has failed may have arrived: a node is not held cordoned. */
+function heldBack(found: PhaseResult, evaluation: Evaluation): StepFinding {
+  return evaluation.memory.asked.cordon === undefined ? found : freedBefore(found, evaluation);
+}
+
+/** Suspends the actions and uncordons the node, then ends the phase. */
+function freedBefore(found: PhaseResult, evaluation: Evaluation): StepFinding {
+  const { departure, memory } = evaluation;
+  if (evaluation.ask({ kind: "SuspendActions", key: "suspend actions" }) === undefined)
+    return "Wait";
+  const key = `uncordon after ${memory.asked.cordon?.attempts ?? 0} cordons`;
+  const freed = evaluation.ask({ kind: "Uncordon", departure: departure.name, key });
+  return freed === undefined ? "Wait" : found;
 }
 
 function blocked({ reason, detail }: Pick<PhaseResult, "reason" | "detail">): PhaseResult {
@@ -183,13 +207,9 @@ export function releasable(evaluation: Evaluation): StepFinding {
   const answer = evaluation.need("releasable", memory.turnNumber ?? memory.phase.number);
   if (answer === undefined) return "Wait";
   if (answer.kind === "Possible") return undefined;
-  const { cause, name: departure } = scene.departure;
   // A person who asks for a departure may help with its pods.
-  if (answer.reason === "DrainImpossible" && cause === "Manual") return undefined;
-  if (evaluation.ask({ kind: "SuspendActions", key: "suspend actions" }) === undefined)
-    return "Wait";
-  const freed = evaluation.ask({ kind: "Uncordon", departure, key: "uncordon unreleasable" });
-  return freed === undefined ? "Wait" : blocked(answer);
+  if (answer.reason === "DrainImpossible" && scene.departure.cause === "Manual") return undefined;
+  return freedBefore(blocked(answer), evaluation);
 }
 
 function isPastChecks({ memory }: Evaluation): boolean {

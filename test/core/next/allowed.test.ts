@@ -1,0 +1,42 @@
+import { expect, it } from "vitest";
+import { freshMemory } from "../../../src/core/next/memory.ts";
+import { next } from "../../../src/core/next/next.ts";
+import { aPolicy } from "../fleet-builder.ts";
+import {
+  answered,
+  aScene,
+  checked,
+  inFlight,
+  policy,
+  statusIn,
+  timeAt,
+  unanswered,
+} from "./departure-scene.ts";
+
+const paused = aPolicy({ ...policy, paused: true });
+const begun = { status: statusIn(["Preparing"]) };
+
+it("a cordon that is on its way is past the checks: its answer decides what follows", () => {
+  const scene = aScene({ departure: begun, facts: checked(), newestPolicy: () => paused });
+  const memory = { ...freshMemory(timeAt(0, 1)), asked: { cordon: inFlight("Cordon") } };
+  const { status, isOver } = next(scene, memory, timeAt(10, 2));
+  expect({ phase: status.phase, isOver }).toEqual({ phase: "Preparing", isOver: false });
+});
+
+it("a cordon whose answer was lost is undone before the departure is held", () => {
+  const scene = aScene({ departure: begun, facts: checked(), newestPolicy: () => paused });
+  const sent = { cordon: unanswered("Cordon"), "suspend actions": answered("SuspendActions") };
+  const memory = { ...freshMemory(timeAt(0, 1)), asked: sent };
+  const out = next(scene, memory, timeAt(10, 2));
+  expect(out.status.phase).toBe("Preparing");
+  expect(out.requests.map(({ kind }) => kind)).toEqual(["Uncordon"]);
+  const asked = { ...out.memory.asked };
+  for (const { key, kind } of out.requests) asked[key] = answered(kind);
+  expect(next(scene, { ...out.memory, asked }, timeAt(20, 3)).status.phase).toBe("Held");
+});
+
+it("a departure that a paused policy holds before its cordon is held at once", () => {
+  const scene = aScene({ departure: begun, facts: checked(), newestPolicy: () => paused });
+  const { status, requests } = next(scene, freshMemory(timeAt(0, 1)), timeAt(10, 2));
+  expect({ phase: status.phase, requests }).toEqual({ phase: "Held", requests: [] });
+});
