@@ -101,21 +101,16 @@ export class FactReader {
     const isCurrent = () => this.#readers.get(name) === reader;
     const tell = (value: FactTypes[FactName]) => {
       if (!isCurrent()) return;
+      [reader.isReading, reader.faults] = [false, 0];
       this.#set(name, { kind: "Known", value, number: reader.number });
       this.#subject.onFact(name);
     };
     const reading = isFollowed(name)
       ? this.#follow(name, reader, tell)
-      : this.#readOnce(name, reader.stop.signal);
-    reading.then(
-      (value) => {
-        [reader.isReading, reader.faults] = [false, 0];
-        tell(value);
-      },
-      (error: unknown) => {
-        if (isCurrent()) this.#failed(name, reader, error);
-      },
-    );
+      : this.#readOnce(name, reader.stop.signal).then(tell);
+    reading.catch((error: unknown) => {
+      if (isCurrent()) this.#failed(name, reader, error);
+    });
   }
 
   #failed(name: FactName, reader: Reader, error: unknown): void {
@@ -201,12 +196,12 @@ export class FactReader {
     return releaser.describe(providerID, signal);
   }
 
-  /** Resolves with the first value, and tells each later one until the reader stops. */
+  /** Resolves once it is known, and tells each later value until the reader stops. */
   async #follow(
     name: FollowedName,
     reader: Reader,
     tell: (value: FactTypes[FactName]) => void,
-  ): Promise<FactTypes[FactName]> {
+  ): Promise<void> {
     const { pods, placeholders, attachments } = this.#options;
     const { departure } = this.#subject.scene();
     const { signal } = reader.stop;
@@ -217,24 +212,37 @@ export class FactReader {
         const found = pods.follow(departure.node.name, { dueAt, longestPauseMs, signal });
         const listed = new AbortController();
         void this.#tellRefusals(found, AbortSignal.any([signal, listed.signal]));
-        await found.synced();
-        listed.abort();
+        // What is said of a list that has failed for good would replace what the next one shows.
+        await found.synced().finally(() => listed.abort());
         found.onChange(() => tell(found.pods()));
-        return found.pods();
+        tell(found.pods());
+        return;
       }
       case "placeholders": {
         const found = placeholders.follow(departure.uid, signal);
         await found.synced();
         found.onChange(() => tell(found.placeholders()));
-        return found.placeholders();
+        tell(found.placeholders());
+        return;
       }
       case "volumes": {
         const found = attachments.follow(departure.node.name, signal);
         const claims = new Map<string, string | undefined>();
         await found.synced();
-        const named = () => this.#withClaims(found.volumes(), claims);
-        found.onChange(() => void named().then(tell, () => undefined));
-        return named();
+        let changes = 0;
+        // Claims are looked up meanwhile: a lookup that was overtaken by a change tells nothing old.
+        const tellNewest = async (): Promise<void> => {
+          for (let before = -1; before !== changes; ) {
+            before = changes;
+            const named = await this.#withClaims(found.volumes(), claims);
+            if (before === changes) tell(named);
+          }
+        };
+        found.onChange(() => {
+          changes += 1;
+          void tellNewest().catch(() => undefined);
+        });
+        await tellNewest();
       }
     }
   }
