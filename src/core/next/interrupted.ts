@@ -29,6 +29,12 @@ export function interrupted(evaluation: Evaluation): StepFinding {
   return recounted(evaluation, since) ? found : "Wait";
 }
 
+/** A notice that starts a departure anew which waits, or is being rolled back. */
+export function noticedAnew(evaluation: Evaluation): StepFinding {
+  const found = interruptionOf(evaluation.departure, evaluation.scene.node);
+  return found?.event === "Noticed" && isNews(evaluation) ? found : undefined;
+}
+
 /** Whether the timeline does not know the notice: one that was rolled back does not start anew. */
 function isNews({ departure, status, now }: Evaluation): boolean {
   if (status.phase !== "RollingBack") return true;

@@ -24,7 +24,7 @@ import { takenByOthers } from "./cloud-takes.ts";
 import { cordoned, uncordoned } from "./cordon-steps.ts";
 import { emptied } from "./drain-steps.ts";
 import { Evaluation, firstUnmet, type Said, type Step, type StepFinding } from "./evaluation.ts";
-import { interrupted, withEvidence } from "./interrupted.ts";
+import { interrupted, noticedAnew, withEvidence } from "./interrupted.ts";
 import type { Memory } from "./memory.ts";
 import { bindingsOver, lateDrained, released } from "./release-steps.ts";
 import type { DepartureRequest } from "./request.ts";
@@ -82,6 +82,7 @@ function stepsOf(evaluation: Evaluation): readonly Step[] {
 export function next(scene: DepartureScene, memory: Memory, now: EvaluationTime): Next {
   const evaluation = new Evaluation(scene, memory, now);
   callOff(evaluation);
+  reopen(evaluation);
   // A phase may be over at once, such as the drain of an empty node.
   for (let phases = 0; phases < mostPhases; phases += 1) {
     const found = withEvidence(decide(evaluation), evaluation);
@@ -117,7 +118,7 @@ function decide(evaluation: Evaluation): StepFinding {
   if (!evaluation.isRecorded && !mayRunAhead(evaluation)) {
     if (scene.unwritten !== undefined)
       evaluation.isTroubledBy(scene.unwritten.fault, scene.unwritten.sinceMs);
-    return watched("Wait", evaluation);
+    return noticedBefore(evaluation) ?? watched("Wait", evaluation);
   }
   if (!isLive(evaluation)) return finished([capacityFreed, actionsFinished], evaluation);
   const { first, intended } = evaluation.memory;
@@ -145,6 +146,22 @@ function callOff(evaluation: Evaluation): void {
   if (memory.first?.event !== "Due" || isUnderWay(scene.departure)) return;
   if (isPostponed(scene.departure, now.at))
     evaluation.remember({ first: undefined, intended: undefined });
+}
+
+/** Nothing of a hold or a roll-back has been done before it is recorded: a notice comes first. */
+function noticedBefore(evaluation: Evaluation): StepFinding {
+  if (!evaluation.isPressing) return undefined;
+  return isUnderWay(evaluation) ? noticedAnew(evaluation) : begun(evaluation);
+}
+
+/** The end of a roll-back that could not be written yet does not keep a notice from starting it. */
+function reopen(evaluation: Evaluation): void {
+  const { scene, memory, isPressing } = evaluation;
+  const { intended } = memory;
+  const isEnd = intended?.phase === "Ended" && scene.departure.status.phase === "RollingBack";
+  if (!isEnd || !isPressing) return;
+  evaluation.remember({ intended: undefined });
+  if (noticedAnew(evaluation) === undefined) evaluation.remember({ intended });
 }
 
 /** A held departure that is noticed meanwhile starts all the same. */
