@@ -134,11 +134,6 @@ export class ActionPipeline {
     );
   }
 
-  /** Starts the actions that are due now because the cause has changed. */
-  reconsider(): void {
-    if (!this.#isIdle && this.#reached.size > 0) this.#beginDue();
-  }
-
   /**
    * Resolves with the failed ones once none of these actions is running. Does not wait for an
    * action whose point has not been reached.

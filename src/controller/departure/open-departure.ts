@@ -191,9 +191,8 @@ export class OpenDeparture {
   observe(seen: Departure | undefined): void {
     if (seen === undefined) this.#isDeleted = true;
     else {
-      const { cause, resourceVersion, status } = this.#state.seen;
+      const { resourceVersion, status } = this.#state.seen;
       this.#state.seen = { ...seen, resourceVersion, status };
-      if (seen.cause !== cause) this.#actions.reconsider();
     }
     this.wake();
   }

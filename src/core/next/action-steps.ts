@@ -1,9 +1,13 @@
 import type { Evaluation, StepFinding } from "./evaluation.ts";
 import type { AwaitedActions } from "./request.ts";
 
-/** Starts the actions that are due. Neither cordon nor drain waits for them. */
+/**
+ * Starts the actions that are due: once a phase, and again for another cause, which may make others
+ * due. Neither cordon nor drain waits for them.
+ */
 export function actionsBegun(evaluation: Evaluation): StepFinding {
-  if (hasActions(evaluation)) evaluation.attempt({ kind: "BeginActions", key: "begin actions" });
+  const key = `begin actions for ${evaluation.departure.cause}`;
+  if (hasActions(evaluation)) evaluation.attempt({ kind: "BeginActions", key });
   return undefined;
 }
 
@@ -47,11 +51,21 @@ function failedOf(which: AwaitedActions, evaluation: Evaluation) {
   return settled?.kind === "Settled" ? settled.failed : "Wait";
 }
 
-/** Before the node is uncordoned: undoes what actions have changed around it. */
+/**
+ * Before the node is uncordoned: undoes what actions have changed around it. A notice that begins
+ * them again ends that, or they would be undone after they have begun.
+ */
 export function actionsUndone(evaluation: Evaluation): StepFinding {
   if (!hasActions(evaluation)) return undefined;
-  const key = "undo actions";
-  return evaluation.ask({ kind: "UndoActions", key }) === undefined ? "Wait" : undefined;
+  const undone = evaluation.ask({ kind: "UndoActions", key: "undo actions", stops: true });
+  return undone === undefined ? "Wait" : undefined;
+}
+
+/** Before the departure is held: the same, and ends what an earlier process has started. */
+export function actionsSuspended(evaluation: Evaluation): StepFinding {
+  const key = "suspend actions";
+  const suspended = evaluation.ask({ kind: "SuspendActions", key, stops: true });
+  return suspended === undefined ? "Wait" : undefined;
 }
 
 /** After the outcome: waits for running actions, and for those at the end. */

@@ -6,6 +6,7 @@ import { departureAnnotation } from "../notice/interruption.ts";
 import { machineLost } from "../notice/machine-lost.ts";
 import { isFirm } from "../plan/start.ts";
 import { minutes, plus } from "../time/time.ts";
+import { actionsSuspended } from "./action-steps.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
 import type { Memory } from "./memory.ts";
 
@@ -186,8 +187,7 @@ function heldBack(found: PhaseResult, evaluation: Evaluation): StepFinding {
 /** Suspends the actions and uncordons the node, then ends the phase. */
 function freedBefore(found: PhaseResult, evaluation: Evaluation): StepFinding {
   const { departure, memory } = evaluation;
-  if (evaluation.ask({ kind: "SuspendActions", key: "suspend actions" }) === undefined)
-    return "Wait";
+  if (actionsSuspended(evaluation) === "Wait") return "Wait";
   const key = `uncordon after ${memory.asked.cordon?.attempts ?? 0} cordons`;
   const freed = evaluation.ask({ kind: "Uncordon", departure: departure.name, key });
   return freed === undefined ? "Wait" : found;
