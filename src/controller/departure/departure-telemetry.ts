@@ -250,10 +250,13 @@ export class DepartureTelemetry {
     this.#sayOnce("volumes", departure, { reason: "VolumesAttached", message, about: [] });
   }
 
-  /** Reports a refusal that its status may not show, because that is what was refused. */
+  /**
+   * Reports a refusal that its status may not show, because that is what was refused: each time, as
+   * an Event expires.
+   */
   refused(departure: Departure, detail: string): void {
     const message = `A request for the departure of ${departure.node.name} failed, and is sent again: ${detail}`;
-    this.#sayOnce("refused", departure, { reason: "RequestRefused", message, about: [] });
+    this.#warn(departure, { reason: "RequestRefused", message, about: [] });
   }
 
   /** Reports the end of the drain, once: late pods are drained separately. */
@@ -318,22 +321,23 @@ export class DepartureTelemetry {
     }
   }
 
-  #sayOnce(
-    key: string,
-    departure: Departure,
-    what: { readonly reason: EventReason; readonly message: string; readonly about: EventTarget[] },
-  ): void {
+  #sayOnce(key: string, departure: Departure, what: Warning): void {
     if (this.#emitted.has(key)) return;
     this.#emitted.add(key);
-    for (const about of [...departing(departure), ...what.about]) {
-      this.#telemetry.events.emit({
-        type: "Warning",
-        reason: what.reason,
-        message: what.message,
-        about,
-      });
+    this.#warn(departure, what);
+  }
+
+  #warn(departure: Departure, { reason, message, about }: Warning): void {
+    for (const target of [...departing(departure), ...about]) {
+      this.#telemetry.events.emit({ type: "Warning", reason, message, about: target });
     }
   }
+}
+
+interface Warning {
+  readonly reason: EventReason;
+  readonly message: string;
+  readonly about: readonly EventTarget[];
 }
 
 function aboutBudget(budget: PodIdentity): EventTarget {

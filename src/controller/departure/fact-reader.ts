@@ -13,7 +13,7 @@ import type {
 } from "../../core/next/scene.ts";
 import type { ReleaseMode } from "../../core/policy/policy.ts";
 import { releaseModeOf } from "../../core/policy/release-answer.ts";
-import { type Millis, seconds } from "../../core/time/time.ts";
+import { type Millis, millis, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { findUnplacedPods } from "../capacity-search.ts";
 import { releaserOf } from "../release-checks.ts";
@@ -34,8 +34,10 @@ interface Reader {
   number: number;
   isReading: boolean;
   faults: number;
-  /** Not before this is it read again after a fault (monotonic). */
-  againMs: number;
+  /** When it last failed, and how long it then rests (monotonic). */
+  failed: { readonly atMs: number; readonly restMs: Millis } | undefined;
+  /** When it is looked at again for that. */
+  wakesAtMs: number | undefined;
 }
 
 type FollowedName = "pods" | "volumes" | "placeholders";
@@ -89,11 +91,15 @@ export class FactReader {
   }
 
   #read(name: FactName, about: { readonly since: number; readonly number: number }): void {
-    const { clock } = this.#options;
     const fact = this.#facts[name];
     const reader = this.#readers.get(name) ?? newReader();
     this.#readers.set(name, reader);
-    if (reader.isReading || reader.againMs > clock.monotonic()) return;
+    if (reader.isReading) return;
+    const restMs = this.#restOf(reader);
+    if (restMs > 0) {
+      this.#wakeAfter(millis(restMs), { name, reader });
+      return;
+    }
     const isKnown = fact?.kind === "Known" && (isFollowed(name) || fact.number >= about.since);
     if (isKnown) return;
     reader.isReading = true;
@@ -101,7 +107,7 @@ export class FactReader {
     const isCurrent = () => this.#readers.get(name) === reader;
     const tell = (value: FactTypes[FactName]) => {
       if (!isCurrent()) return;
-      [reader.isReading, reader.faults] = [false, 0];
+      [reader.isReading, reader.faults, reader.failed] = [false, 0, undefined];
       this.#set(name, { kind: "Known", value, number: reader.number });
       this.#subject.onFact(name);
     };
@@ -119,15 +125,36 @@ export class FactReader {
     const before = this.#facts[name];
     reader.isReading = false;
     reader.faults += 1;
-    const pauseMs = backoffMs(reader.faults - 1, rng, { mostMs: longestPause(departure) });
-    reader.againMs = clock.monotonic() + pauseMs;
+    const restMs = backoffMs(reader.faults - 1, rng, { mostMs: longestPause(departure) });
+    reader.failed = { atMs: clock.monotonic(), restMs };
     const sinceMs = before?.kind === "Failed" ? before.sinceMs : clock.monotonic();
     this.#set(name, { kind: "Failed", fault: faultOf(error), sinceMs });
     this.#subject.onFault(name, error);
     this.#subject.onFact(name);
-    // The next evaluation reads again.
-    clock.sleep(pauseMs, reader.stop.signal).then(
-      () => this.#subject.onFact(name),
+  }
+
+  /** How long it rests on: a notice that has arrived since shortens that. */
+  #restOf({ failed }: Reader): number {
+    if (failed === undefined) return 0;
+    const { departure } = this.#subject.scene();
+    const restMs = Math.min(failed.restMs, longestPause(departure));
+    return failed.atMs + restMs - this.#options.clock.monotonic();
+  }
+
+  /** The next evaluation reads again. */
+  #wakeAfter(
+    span: Millis,
+    { name, reader }: { readonly name: FactName; readonly reader: Reader },
+  ): void {
+    const { clock } = this.#options;
+    const atMs = clock.monotonic() + span;
+    if (reader.wakesAtMs !== undefined && reader.wakesAtMs <= atMs) return;
+    reader.wakesAtMs = atMs;
+    clock.sleep(span, reader.stop.signal).then(
+      () => {
+        if (reader.wakesAtMs === atMs) reader.wakesAtMs = undefined;
+        this.#subject.onFact(name);
+      },
       () => undefined,
     );
   }
@@ -230,7 +257,7 @@ export class FactReader {
         const claims = new Map<string, string | undefined>();
         await found.synced();
         let changes = 0;
-        // Claims are looked up meanwhile: a lookup that was overtaken by a change tells nothing old.
+        // Claims are looked up meanwhile: a lookup that a change has overtaken tells nothing.
         const tellNewest = async (): Promise<void> => {
           for (let before = -1; before !== changes; ) {
             before = changes;
@@ -284,7 +311,8 @@ export class FactReader {
 }
 
 function newReader(): Reader {
-  return { stop: new AbortController(), number: 0, isReading: false, faults: 0, againMs: 0 };
+  const stop = new AbortController();
+  return { stop, number: 0, isReading: false, faults: 0, failed: undefined, wakesAtMs: undefined };
 }
 
 function labelsOf(node: DepartureScene["node"]) {

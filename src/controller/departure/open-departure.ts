@@ -84,7 +84,8 @@ export class OpenDeparture {
   #isDeleted = false;
   #isClosed = false;
   #isScheduled: "No" | "Batched" | "Now" = "No";
-  #isWakingLater = false;
+  /** The earliest of the times at which it wakes to write (monotonic). */
+  #wakesAtMs: number | undefined;
   #alarm = new AbortController();
   #alarmAt: Instant | undefined;
   /** Phase changes that are told once they are written. */
@@ -306,13 +307,15 @@ export class OpenDeparture {
     );
   }
 
-  /** Wakes once, however often that is asked for meanwhile. */
+  /** Wakes after this time, once however often that is asked for meanwhile. */
   #wakeAfter(span: Millis): void {
-    if (this.#isWakingLater) return;
-    this.#isWakingLater = true;
-    this.#options.clock.sleep(span, this.#signal).then(
+    const { clock } = this.#options;
+    const atMs = clock.monotonic() + span;
+    if (this.#wakesAtMs !== undefined && this.#wakesAtMs <= atMs) return;
+    this.#wakesAtMs = atMs;
+    clock.sleep(span, this.#signal).then(
       () => {
-        this.#isWakingLater = false;
+        if (this.#wakesAtMs === atMs) this.#wakesAtMs = undefined;
         this.wake();
       },
       () => undefined,

@@ -5,17 +5,20 @@ import {
   isUnderWay,
 } from "../../core/departure/departure.ts";
 import { isSameJson } from "../../core/json/json-field.ts";
-import { freshMemory } from "../../core/next/memory.ts";
+import { freshMemory, inFlightOf } from "../../core/next/memory.ts";
 import type { DepartureScene } from "../../core/next/scene.ts";
 import { type Millis, millis, seconds } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
-import type { DepartureOptions } from "./departure-options.ts";
+import { type DepartureOptions, longestPause } from "./departure-options.ts";
 import { type OpenState, runsAhead } from "./open-state.ts";
 import { faultOf, type Refusals } from "./refusals.ts";
 import type { StatusWriter } from "./status-writer.ts";
 
 /** Progress is written at most this often, and for this long the status yields to evictions. */
 const progressEveryMs: Millis = seconds(1);
+
+/** How many writes without an answer are remembered. */
+const mostUnanswered = 8;
 
 export interface StatusRecordOptions {
   readonly options: DepartureOptions;
@@ -43,7 +46,11 @@ export class StatusRecord {
   #isWriting = false;
   #writing: Promise<void> = Promise.resolve();
   #unwritten: DepartureScene["unwritten"];
+  /** What was sent since the last answer, the newest first: each may have arrived. */
+  #unanswered: readonly DepartureStatus[] = [];
   #faults = 0;
+  /** When the last write failed, and how long it then rests (monotonic). */
+  #failed: { readonly atMs: number; readonly restMs: Millis } | undefined;
   #writtenMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: StatusRecordOptions) {
@@ -65,7 +72,9 @@ export class StatusRecord {
     const { options, state, onLater, onWritten } = this.#options;
     const { intended } = state.memory;
     if (intended === undefined || this.#isWriting) return;
-    const waitMs = Math.max(this.#behindEvictionsMs(intended), this.#restOfProgressMs(intended));
+    const waitMs = Math.max(
+      ...[this.#behindEvictionsMs(intended), this.#restOfProgressMs(intended), this.#restMs()],
+    );
     if (waitMs > 0) {
       onLater(millis(waitMs));
       return;
@@ -81,6 +90,15 @@ export class StatusRecord {
   /** Resolves when no write is on its way any more. */
   async settled(): Promise<void> {
     await this.#writing;
+  }
+
+  /** A notice that arrives meanwhile shortens the rest after a fault. */
+  #restMs(): number {
+    const { options, state } = this.#options;
+    if (this.#failed === undefined) return 0;
+    const { atMs, restMs } = this.#failed;
+    const mostMs = isNoticed(state.seen) ? longestPause(state.seen) : restMs;
+    return atMs + Math.min(restMs, mostMs) - options.clock.monotonic();
   }
 
   #restOfProgressMs(intended: DepartureStatus): number {
@@ -100,16 +118,21 @@ export class StatusRecord {
 
   async #record(): Promise<void> {
     const { state, statusWriter, signal, onGone } = this.#options;
-    const write = new IntendedWrite(state);
+    const write = new IntendedWrite(state, this.#unanswered);
     try {
       const after = await statusWriter.write(state.seen, (fresh) => write.statusOn(fresh));
       state.hears();
       this.#unwritten = undefined;
+      this.#unanswered = [];
       this.#faults = 0;
+      this.#failed = undefined;
       if (after === undefined) onGone();
       else this.#written(after, write);
     } catch (error) {
-      if (!signal.aborted) await this.#notWritten(error);
+      const { sent } = write;
+      if (sent !== undefined)
+        this.#unanswered = [sent, ...this.#unanswered].slice(0, mostUnanswered);
+      if (!signal.aborted) this.#notWritten(error);
     }
   }
 
@@ -124,13 +147,14 @@ export class StatusRecord {
     // What was decided on the old one is decided again.
     const { resourceVersion, status } = state.seen;
     state.seen = { ...after, resourceVersion, status };
-    if (met === "OtherStatus") state.memory = freshMemory(state.nextTime());
+    const asked = inFlightOf(state.memory);
+    if (met === "OtherStatus") state.memory = { ...freshMemory(state.nextTime()), asked };
     else state.remember({ intended: undefined });
     onDropped();
   }
 
-  async #notWritten(error: unknown): Promise<void> {
-    const { options, state, refusals, signal, onLeaseLost, onUnstarted } = this.#options;
+  #notWritten(error: unknown): void {
+    const { options, state, refusals, onLeaseLost, onUnstarted } = this.#options;
     const { clock, log } = options;
     const fault = faultOf(error);
     if (fault.code === "LEASE_LOST") {
@@ -148,21 +172,22 @@ export class StatusRecord {
     if (isProgress(recorded.status, state.newest)) {
       log.warn("progress-not-written", { error: messageOf(error) });
     } else refusals.tell(error, this.#faults);
-    const pauseMs = refusals.pauseAfter(fault, this.#faults);
-    await clock.sleep(pauseMs, signal).catch(() => undefined);
+    this.#failed = { atMs: clock.monotonic(), restMs: refusals.pauseAfter(fault, this.#faults) };
   }
 }
 
 /** One write of the status as it should stand, and what it met. */
 class IntendedWrite {
   readonly #state: OpenState;
+  readonly #unanswered: readonly DepartureStatus[];
   /** What was sent last. */
   sent: DepartureStatus | undefined;
   /** What somebody else has changed, so that nothing was written. */
   met: "OtherSpec" | "OtherStatus" | undefined;
 
-  constructor(state: OpenState) {
+  constructor(state: OpenState, unanswered: readonly DepartureStatus[]) {
     this.#state = state;
+    this.#unanswered = unanswered;
   }
 
   /** The status to write onto the Departure as it is; undefined if nothing is to be written. */
@@ -179,9 +204,10 @@ class IntendedWrite {
     return { ...intended, ...(actions && { actions }), policy: intended.policy ?? policy };
   }
 
-  /** Our own write, whose answer was lost. */
+  /** Our own write, this one or an earlier one, whose answer was lost. */
   #isOurs({ status }: Departure): boolean {
-    return this.sent !== undefined && isSameStatus(status, this.sent);
+    const sent = this.sent === undefined ? this.#unanswered : [this.sent, ...this.#unanswered];
+    return sent.some((one) => isSameStatus(status, one));
   }
 
   #changeOf({ status }: Departure, intended: DepartureStatus | undefined) {

@@ -11,7 +11,7 @@ import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
 import { isSameJson } from "../json/json-field.ts";
 import type { Reason } from "../reason/reason.ts";
 import { earliest, type Instant, millis, plus } from "../time/time.ts";
-import { type DrainEnd, freshMemory, type Memory } from "./memory.ts";
+import { type DrainEnd, freshMemory, inFlightOf, type Memory } from "./memory.ts";
 import { type DepartureRequest, type RequestAnswer, writesNode } from "./request.ts";
 import type {
   DepartureScene,
@@ -226,17 +226,14 @@ export class Evaluation {
     const before = this.departure;
     this.says.push({ kind: "PhaseChanged", before, after: { ...before, status: after } });
     const { first, counts, beganWith, markedFor } = this.memory;
-    // What is on its way still arrives.
-    const inFlight = Object.fromEntries(
-      Object.entries(this.memory.asked).filter(([, { isInFlight }]) => isInFlight),
-    );
+    const asked = inFlightOf(this.memory);
     const lasting = { intended: after, first, counts, beganWith, markedFor };
     const fresh = freshMemory(this.now);
     this.memory =
       after.phase === "Preparing"
         ? { ...fresh, ...lasting }
         : { ...this.memory, intended: after, phase: fresh.phase, evidence: undefined };
-    this.memory = { ...this.memory, asked: inFlight };
+    this.memory = { ...this.memory, asked };
     if (!isBegun(after)) this.remember({ first: undefined });
     this.requests = [];
     this.needs = [];

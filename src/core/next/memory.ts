@@ -118,6 +118,11 @@ export interface Memory {
   readonly refusedMs?: number | undefined;
 }
 
+/** What is on its way still arrives, whatever has been decided since. */
+export function inFlightOf({ asked }: Pick<Memory, "asked">): Memory["asked"] {
+  return Object.fromEntries(Object.entries(asked).filter(([, { isInFlight }]) => isInFlight));
+}
+
 export function freshMemory(now: EvaluationTime): Memory {
   const phase = { ms: now.ms, number: now.number };
   return { phase, asked: {}, own: [], strangers: {}, drainedLate: [] };
