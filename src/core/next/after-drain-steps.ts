@@ -21,15 +21,15 @@ export function volumesDetached(evaluation: Evaluation): StepFinding {
     return withoutVolumes(() => {
       evaluation.says.push({ kind: "Faulted", event: "volumes-not-seen", fault });
     }, evaluation);
-  if (attached === undefined) return "Wait";
-  const left = awaitedVolumes(attached, end.staying);
-  if (left.length === 0) return undefined;
+  const left = attached && awaitedVolumes(attached, end.staying);
+  if (left?.length === 0) return undefined;
   const untilAt = volumesUntil(end, evaluation);
   if (now.at >= untilAt)
     return withoutVolumes(() => {
-      evaluation.says.push({ kind: "VolumesLeft", detail: namesOf(left) });
+      const detail = left === undefined ? "which ones is not known" : namesOf(left);
+      evaluation.says.push({ kind: "VolumesLeft", detail });
     }, evaluation);
-  evaluation.report("VolumeWait", namesOf(left));
+  if (left !== undefined) evaluation.report("VolumeWait", namesOf(left));
   evaluation.look(untilAt);
   return "Wait";
 }

@@ -108,14 +108,26 @@ function timedOut(detail: string, evaluation: Evaluation): StepFinding {
   return undefined;
 }
 
+/** How long the list of placeholders is waited for, which an API server may refuse for hours. */
+const listedWithinMs = 10_000;
+
+function isListAwaited(evaluation: Evaluation): boolean {
+  if (evaluation.faultOf("placeholders") !== undefined) return false;
+  const { memory, now } = evaluation;
+  const freesSinceMs = memory.freesSinceMs ?? now.ms;
+  evaluation.remember({ freesSinceMs });
+  if (now.ms >= freesSinceMs + listedWithinMs) return false;
+  evaluation.lookAtMs(freesSinceMs + listedWithinMs);
+  return true;
+}
+
 /**
  * Removes the remaining placeholders after the drain. The plan reconciler sweeps those that fail.
  */
 export function capacityFreed(evaluation: Evaluation): StepFinding {
   if (!hasReserved(evaluation.status)) return undefined;
   const all = evaluation.hope("placeholders");
-  if (all === undefined)
-    return evaluation.faultOf("placeholders") === undefined ? "Wait" : undefined;
+  if (all === undefined) return isListAwaited(evaluation) ? "Wait" : undefined;
   const { uid } = evaluation.departure;
   const own = all.filter((one) => one.departureUid === uid && one.leaving === "Staying");
   const asked = own.map(({ name }) => {

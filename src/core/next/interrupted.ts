@@ -11,7 +11,7 @@ import { releaseKey } from "./release-fault.ts";
  * by a read first, because a watch may lag behind.
  */
 export function interrupted(evaluation: Evaluation): StepFinding {
-  const { scene, memory, now } = evaluation;
+  const { scene, memory } = evaluation;
   const found = interruptionOf(evaluation.departure, scene.node);
   if (found === undefined || !concerns(found, evaluation)) {
     if (memory.lost !== undefined) evaluation.remember({ lost: undefined });
@@ -19,14 +19,26 @@ export function interrupted(evaluation: Evaluation): StepFinding {
   }
   if (found.event === "Noticed") return isNews(evaluation) ? found : undefined;
   if (found.event !== "NodeGone" && found.event !== "MachineReplaced") return found;
-  if (memory.lost?.event !== found.event) {
-    evaluation.remember({ lost: { event: found.event, number: now.number } });
-  }
-  const since = evaluation.memory.lost?.number ?? now.number;
-  const read = evaluation.need("nodeNow", since);
-  if (read === undefined) return "Wait";
-  if (interruptionOf(evaluation.departure, read.node)?.event !== found.event) return undefined;
-  return recounted(evaluation, since) ? found : "Wait";
+  return confirmed(found, evaluation);
+}
+
+/** A loss that a read has denied is asked about again after this: the watch may miss the real one. */
+const deniedForMs = 20_000;
+
+function confirmed(found: Interruption, evaluation: Evaluation): StepFinding {
+  const { event } = found;
+  const { ms, number } = evaluation.now;
+  const before = evaluation.memory.lost?.event === event ? evaluation.memory.lost : undefined;
+  const isOld = before?.isDenied === true && ms >= before.ms + deniedForMs;
+  const lost = before === undefined || isOld ? { ...before, event, ms, number } : before;
+  evaluation.remember({ lost });
+  const read = evaluation.need("nodeNow", lost.number);
+  const isLost = read && interruptionOf(evaluation.departure, read.node)?.event === event;
+  if (isLost) return recounted(evaluation, lost.number) ? found : "Wait";
+  if (read !== undefined) evaluation.remember({ lost: { ...lost, isDenied: true } });
+  if (evaluation.memory.lost?.isDenied !== true) return "Wait";
+  evaluation.lookAtMs(lost.ms + deniedForMs);
+  return undefined;
 }
 
 /** A notice that starts a departure anew which waits, or is being rolled back. */

@@ -50,6 +50,8 @@ function refusal(message: string): RequestFault {
 /** The cloud finds no such machine, or a younger one: it is gone, unless its kubelet reports. */
 function machineAbsent({ kind }: MachineState, evaluation: Evaluation): StepFinding {
   const reports = stillReports(evaluation);
+  const unread = evaluation.faultOf("nodeNow");
+  if (unread !== undefined) return releaseFailed(unread, evaluation);
   if (reports === "Wait") return "Wait";
   if (reports === "Silent") {
     const { ms, number } = evaluation.now;

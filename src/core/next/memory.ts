@@ -64,8 +64,16 @@ export interface Memory {
   readonly identifiedIn?: Phase | undefined;
   /** When the node was cordoned (monotonic); the cordon checks its identity as well. */
   readonly cordonedMs?: number | undefined;
-  /** A loss that the watch shows, and that a read has to confirm. */
-  readonly lost?: { readonly event: PhaseEvent; readonly number: number } | undefined;
+  /** A loss that the watch shows, and that a read has to confirm; asked last at `ms`. */
+  readonly lost?:
+    | {
+        readonly event: PhaseEvent;
+        readonly ms: number;
+        readonly number: number;
+        /** A read has shown otherwise. */
+        readonly isDenied?: boolean | undefined;
+      }
+    | undefined;
   /** Since when the cloud is asked whether the machine still runs. */
   readonly evidence?: Pick<EvaluationTime, "ms" | "number"> | undefined;
   /** The notice that the marks on the node name. */
@@ -80,6 +88,8 @@ export interface Memory {
   /** A precondition of the drain that was not met in time; the drain proceeds without it. */
   readonly missed?: Pick<PhaseResult, "reason" | "detail"> | undefined;
   readonly reserved?: true | undefined;
+  /** Since when the list of placeholders to remove is waited for (monotonic). */
+  readonly freesSinceMs?: number | undefined;
   /** The uids of the pods that were on the node when its first drain started. */
   readonly beganWith?: readonly string[] | undefined;
   readonly drain?: DrainCourse | undefined;

@@ -125,9 +125,8 @@ function decide(evaluation: Evaluation): StepFinding {
   if (first !== undefined && intended === undefined) return first;
   if (!isUnderWay(evaluation) && !evaluation.isNoticed)
     return finished([capacityFreed], evaluation);
-  return (
-    interrupted(evaluation) ?? watched(firstUnmet(stepsOf(evaluation), evaluation), evaluation)
-  );
+  const found = interrupted(evaluation) ?? firstUnmet(stepsOf(evaluation), evaluation);
+  return watched(found, evaluation);
 }
 
 /** What is left to do once nothing can interrupt the departure any more. */

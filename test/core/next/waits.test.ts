@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import { freshMemory, type Memory } from "../../../src/core/next/memory.ts";
+import { type Next, next } from "../../../src/core/next/next.ts";
+import type { DepartureScene } from "../../../src/core/next/scene.ts";
+import { minutes } from "../../../src/core/time/time.ts";
+import { aPolicy } from "../fleet-builder.ts";
+import {
+  aScene,
+  at,
+  failed,
+  known,
+  marked,
+  policy,
+  statusIn,
+  theNode,
+  timeAt,
+} from "./departure-scene.ts";
+
+const start: Memory = { ...freshMemory(timeAt(0, 1)), markedFor: "Planned undefined undefined" };
+
+/** Evaluates the same scene each time that it asks to be looked at, up to a time. */
+function until(
+  ms: number,
+  sceneAt: (out: Next, ms: number) => DepartureScene,
+  first: DepartureScene,
+) {
+  let now = 0;
+  let number = 1;
+  let out = next(first, start, timeAt(0, number));
+  while (out.lookAgainAt !== undefined && out.lookAgainAt <= at(ms)) {
+    now = out.lookAgainAt - at(0);
+    number += 1;
+    out = next(sceneAt(out, now), out.memory, timeAt(now, number));
+  }
+  return { out, ms: now, number };
+}
+
+const reserving = aPolicy({
+  ...policy,
+  replacement: { when: "BeforeDrain", timeoutMs: minutes(1), onTimeout: "Proceed" },
+});
+
+describe("a list that never comes", () => {
+  it("of placeholders does not keep the node cordoned", () => {
+    const status = statusIn(["Preparing", "ReplacementWait" as never, "Draining", "RollingBack"]);
+    const scene = aScene({ departure: { status }, node: marked(), policy: reserving });
+    const { out, ms } = until(120_000, () => scene, scene);
+    expect(out.requests.map(({ kind }) => kind)).toEqual(["Uncordon"]);
+    expect(ms).toBeLessThanOrEqual(30_000);
+  });
+
+  it("of volumes ends the wait when that is over", () => {
+    const status = statusIn(["Preparing", "Draining"]);
+    const scene = aScene({ departure: { status }, node: marked() });
+    const drained: Memory["drained"] = {
+      ...{ verdict: "Done", endedAt: at(3000), rule: policy.drain, volumes: "Some", staying: [] },
+    };
+    const emptyAt = at(3000);
+    const memory = {
+      ...start,
+      target: theNode,
+      identifiedIn: "Draining",
+      drained,
+      emptyAt,
+    } as const;
+    const early = next(scene, memory, timeAt(3000, 2));
+    expect(early.lookAgainAt).toBe(at(301_000));
+    expect(next(scene, early.memory, timeAt(301_000, 3)).status.phase).toBe("Releasing");
+  });
+});
+
+describe("a read that is refused for good", () => {
+  it("while the cloud finds no machine ends the release", () => {
+    const status = statusIn(["Preparing", "Draining", "Releasing"]);
+    const facts = { machine: known({ kind: "Absent" as const }, 9), nodeNow: failed() };
+    const scene = aScene({ departure: { status }, node: marked(), facts });
+    const memory = { ...start, cordonedMs: -60_000 };
+    const { status: after } = next(scene, memory, timeAt(10_000, 2));
+    expect(after).toMatchObject({ phase: "RollingBack", reason: "ReleaseFailed" });
+  });
+});
+
+describe("a node that the watch shows as gone, and a read as there", () => {
+  it("is read again, so that its end is noticed", () => {
+    const status = statusIn(["Preparing", "Draining"]);
+    const gone = aScene({ departure: { status }, node: undefined });
+    const first = next(gone, start, timeAt(0, 2));
+    const there = { ...gone, facts: { nodeNow: known({ node: theNode }, 2) } };
+    const doubted = next(there, first.memory, timeAt(10, 3));
+    expect(doubted.lookAgainAt).toBeLessThanOrEqual(at(60_000));
+    const again = next(there, doubted.memory, timeAt(60_000, 4));
+    const since = again.needs.find(({ name }) => name === "nodeNow")?.since;
+    expect(since).toBeGreaterThan(2);
+    const facts = { nodeNow: known({ node: undefined }, 4), machineBehind: failed() };
+    const { status: after } = next({ ...gone, facts }, again.memory, timeAt(60_020, 5));
+    expect(after.phase).toBe("Ended");
+  });
+});
