@@ -300,7 +300,7 @@ export class PlanReconciler {
         if (activeDepartures.isUndoingOn(decision.node.name)) return;
         return clearOrphan(decision.node, decision.departure, this.#options);
       case "Finalize":
-        // Its run may still write what its actions did.
+        // What its actions did may still have to be written.
         if (activeDepartures.has(decision.departure)) return;
         this.#deleted.remember(decision.departure);
         return writer.removeFinalizer(decision.departure);

@@ -79,9 +79,9 @@ export class ActionPipeline {
   readonly #ledger: ActionLedger;
   readonly #underWay = new Map<string, UnderWay>();
   readonly #reached = new Set<ActionPoint>();
-  /** Aborts with the run, not with the phase in which an action started. */
+  /** Aborts when the departure is closed, not with the phase in which an action started. */
   #signal: AbortSignal = AbortSignal.abort();
-  /** Another process or run may have continued the actions, so each is claimed first. */
+  /** Another process may have continued the actions, so each is claimed first. */
   #isResumed = false;
   #isUndoing = false;
   /** Remembered because a notice may not name it, and a Node that is gone no longer shows it. */

@@ -204,7 +204,7 @@ export class ActiveDepartures {
     const { log, metrics, clock } = this.#options;
     const code = isLastcallError(error) ? error.code : "UNEXPECTED";
     metrics.count("lastcall_errors_total", { code });
-    log.error("run-failed", { departure: departure.name, code, error: messageOf(error) });
+    log.error("departure-failed", { departure: departure.name, code, error: messageOf(error) });
     const failures = this.#rests.get(departure.uid)?.failures ?? 0;
     if (failures % tellEvery === 0) {
       new DepartureTelemetry(this.#options, clock).refused(departure, messageOf(error));

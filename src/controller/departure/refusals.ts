@@ -57,7 +57,7 @@ export class Refusals {
     }
     const { metrics, log } = this.#options;
     metrics.count("lastcall_errors_total", { code });
-    log.error("run-failed", { departure: seen.name, code, error: message });
+    log.error("departure-failed", { departure: seen.name, code, error: message });
     if (attempts % tellEvery === 1) this.#telemetry.refused(seen, message);
   }
 

@@ -40,8 +40,8 @@ const quietMs: Millis = seconds(30);
  * The fast path: starts the Departure of an interruption as soon as the watch shows it,
  * independently of the plan reconciler. The plan reconciler starts advisory departures, within
  * budgets, waves and gates; this one only ends them if the policy keeps the node running. Also
- * passes every change to the active runs. Evaluates only what has changed, because in a fleet of
- * 65,000 nodes something always changes.
+ * passes every change to the departures under way. Evaluates only what has changed, because in a
+ * fleet of 65,000 nodes something always changes.
  */
 export function followInterruptions(options: InterruptionOptions, signal: AbortSignal): () => void {
   const { fleet, clock } = options;
@@ -113,7 +113,7 @@ function lookAt(departure: Departure, options: InterruptionOptions, signal: Abor
     noticeReconciler.lookAtNewObject(departure, fleet.node(departure.node.name));
     return;
   }
-  // It has started, whatever the watch shows, and its run ends it.
+  // It has started, whatever the watch shows, and ends by itself.
   if (activeDepartures.has(departure)) return;
   const node = fleet.node(departure.node.name);
   const policy = policyFor(departure, node, fleet.policies());

@@ -22,7 +22,7 @@ export function interrupted(evaluation: Evaluation): StepFinding {
   return confirmed(found, evaluation);
 }
 
-/** A loss that a read has denied is asked about again after this: the watch may miss the real one. */
+/** A loss that a read has denied is asked again after this: the watch may miss a real one. */
 const deniedForMs = 20_000;
 
 function confirmed(found: Interruption, evaluation: Evaluation): StepFinding {
