@@ -36,6 +36,7 @@ export function emptied(evaluation: Evaluation): StepFinding {
   const budgets = budgetsFor(evaluation);
   if (pods === undefined || budgets === undefined || memory.target === undefined) return "Wait";
   if (memory.drain === undefined) begin(pods, evaluation);
+  else if (memory.drain.policy !== evaluation.scene.policy.name) followPolicy(evaluation);
   const { pods: own, lost } = ownPods(pods, evaluation);
   if (lost !== undefined) return lost;
   return stepped({ pods, own, budgets }, evaluation);
@@ -74,11 +75,22 @@ function begin(pods: readonly PodFacts[], evaluation: Evaluation): void {
   const drain: DrainCourse = {
     ...{ memory: freshDrain, beganAt, startedMs: now.ms, countedBefore },
     rule: drainRuleOf(evaluation.departure, { rule: policy.drain, now: now.at }),
+    policy: policy.name,
     clock: { activeMs: timeBefore("activeSeconds", countedBefore, evaluation), seenMs: now.ms },
     volumes: mayHaveHadVolumes(countedBefore, evaluation) ? "Some" : "None",
   };
   trust(pods, evaluation);
   evaluation.remember({ drain, beganWith: memory.beganWith ?? there.map(({ uid }) => uid) });
+}
+
+/** A notice may begin the drain before the watch shows the node, and with it the policy. */
+function followPolicy(evaluation: Evaluation): void {
+  const { scene, now } = evaluation;
+  const { drain: ofPolicy, name: policy } = scene.policy;
+  const course = courseOf(evaluation);
+  const rule = drainRuleOf(evaluation.departure, { rule: ofPolicy, now: now.at });
+  const memory = { ...course.memory, basis: undefined };
+  evaluation.remember({ drain: { ...course, rule, policy, memory } });
 }
 
 /** The times of an interrupted drain, which a drain of late pods does not share. */

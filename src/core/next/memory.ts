@@ -31,8 +31,9 @@ export interface DrainEnd {
 /** One drain of a departure: the first, or one of pods that were bound late. */
 export interface DrainCourse {
   readonly memory: DrainMemory;
-  /** The policy's rule for this departure, as of the start of the drain. */
+  /** The rule of this policy for this departure, as of the start of the drain. */
   readonly rule: DrainRule;
+  readonly policy: string;
   /** When it started, possibly under an earlier leader. */
   readonly beganAt: Instant;
   /** When it started or was resumed here (monotonic). */
