@@ -40,7 +40,8 @@ export function departureSpace(limits: DepartureLimits): StateSpace<DepartureWor
   });
   const { status } = aDeparture(theNode, { cause: "Planned", status: { phase: "Scheduled" } });
   const world: DepartureWorld = {
-    ...{ ms: 0, pods, node: { isCordoned: false, isThere: true }, machine: "Runs", status },
+    ...{ ms: 0, pods, node: { isCordoned: false, isThere: true }, machine: "Runs" },
+    ...{ status, known: status },
     ...{ memory: { ...freshMemory(timeOf(0, 0)), first }, flights: [], write: undefined },
     ...{ wakeMs: undefined, isOver: false, unrest: undefined, number: 0, kills: 0, losses: 0 },
   };
@@ -104,7 +105,7 @@ function evaluated(
     flights: [...kept, ...sent.map((request) => ({ request, isOrphan: false }))],
     write,
     wakeMs: out.lookAgainAt === undefined ? undefined : out.lookAgainAt - startAt,
-    isOver: out.isOver && write === undefined,
+    isOver: out.isOver && write?.isOrphan !== false,
     unrest: unrestOf(out, again),
   };
 }
@@ -254,11 +255,17 @@ function aboutWrite(
   const written = { ...world, status, write: undefined };
   const arrives = {
     event: `${status.phase} is written`,
-    state: evaluated({ ...written, memory: after }, limits),
+    state: evaluated({ ...written, known: status, memory: after }, limits),
   };
   if (world.losses >= limits.losses) return [arrives];
-  const lost = { ...world, write: undefined, losses: world.losses + 1 };
-  return [arrives, { event: "a write is lost", state: evaluated(lost, limits) }];
+  const lost = (state: DepartureWorld) =>
+    evaluated({ ...state, write: undefined, losses: world.losses + 1 }, limits);
+  return [
+    arrives,
+    { event: "a write is lost", state: lost(world) },
+    // The next write finds it there, and replaces it: it is known to be its own.
+    { event: `${status.phase} is written, and the answer is lost`, state: lost(written) },
+  ];
 }
 
 function aboutPods(
@@ -298,9 +305,10 @@ function aboutKill(
     .filter(({ request }) => request.kind !== "Release" || world.machine === "Runs")
     .map((one) => ({ ...one, isOrphan: true }));
   const write = world.write && { ...world.write, isOrphan: true };
-  const begun = world.status.phase === "Scheduled" ? { first } : {};
+  const { status } = world;
+  const begun = status.phase === "Scheduled" ? { first } : {};
   const memory: Memory = { ...freshMemory(timeOf(world.ms, world.number + 1)), ...begun };
-  const successor = { ...world, memory, flights, write, kills: world.kills + 1 };
+  const successor = { ...world, known: status, memory, flights, write, kills: world.kills + 1 };
   return [{ event: "the controller is killed", state: evaluated(successor, limits) }];
 }
 

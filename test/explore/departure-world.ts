@@ -23,6 +23,8 @@ export interface DepartureWorld {
   readonly machine: "Runs" | "Gone";
   /** In the cluster. */
   readonly status: DepartureStatus;
+  /** As the controller knows it: it does not hear of a write whose answer is lost. */
+  readonly known: DepartureStatus;
   /** The controller: a kill takes it. */
   readonly memory: Memory;
   readonly flights: readonly Flight[];
@@ -77,8 +79,8 @@ export function nodeOf({ node: { isCordoned, isThere } }: DepartureWorld): NodeF
   return { ...theNode, annotations, unschedulable: isCordoned };
 }
 
-export function departureOf({ status }: DepartureWorld): Departure {
-  return { ...aDeparture(theNode, { cause: "Planned" }), status };
+export function departureOf({ known }: DepartureWorld): Departure {
+  return { ...aDeparture(theNode, { cause: "Planned" }), status: known };
 }
 
 export function machineStateOf({ machine }: DepartureWorld) {
@@ -101,10 +103,10 @@ export function gone({ uid }: WorldPod): WorldPod {
 
 /** What decides about everything that can follow, without what only a report needs. */
 export function essence(world: DepartureWorld): unknown {
-  const { ms, node: marks, machine, status, memory, flights, write, wakeMs, isOver } = world;
+  const { ms, node: marks, machine, status, known, memory, flights, write } = world;
   return [
-    ...[ms, marks, machine, wakeMs, isOver, world.kills, world.losses, world.pods],
-    ...[essenceOf(status), write && [essenceOf(write.status), write.isOrphan]],
+    ...[ms, marks, machine, world.wakeMs, world.isOver, world.kills, world.losses, world.pods],
+    ...[essenceOf(status), essenceOf(known), write && [essenceOf(write.status), write.isOrphan]],
     flights.map(({ request, isOrphan }) => [request.key, isOrphan]).toSorted(),
     withoutNumbers(memory),
   ];
