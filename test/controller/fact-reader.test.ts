@@ -86,3 +86,29 @@ it("a volume that is detached while its claim is looked up does not stay attache
   expect(reader.facts.volumes).toMatchObject({ kind: "Known", value: [] });
   reader.close();
 });
+
+it("a read that rests for long after a fault is repeated at once when a notice arrives", async () => {
+  const clock = new VirtualClock({ startAt, settle: eventLoopTurn });
+  const reads: number[] = [];
+  const readNode = () => {
+    reads.push(clock.monotonic());
+    return Promise.reject(new LastcallError("API_UNREACHABLE", "Cannot read: no response"));
+  };
+  let departure: Parameters<typeof aScene>[0]["departure"] = {};
+  const options = { clock, rng: () => 1, readNode } as unknown as DepartureOptions;
+  const reader: FactReader = new FactReader(options, {
+    ...{ scene: () => aScene({ departure }), memory: () => freshMemory(timeAt(0, 1)) },
+    ...{ onFact: () => queueMicrotask(want), onFault: () => undefined },
+  });
+  const want = () => reader.want([{ name: "nodeNow", since: 0 }], 2);
+  want();
+  await clock.runUntil(plus(clock.now(), seconds(60)));
+  const last = reads.at(-1) ?? 0;
+  await clock.runUntil(plus(clock.now(), millis(last + 1000 - clock.monotonic())));
+  const before = reads.length;
+  departure = { cause: "SpotInterruption", noticedAt: clock.now() };
+  want();
+  await clock.runUntil(plus(clock.now(), millis(10)));
+  expect(reads.length).toBe(before + 1);
+  reader.close();
+});

@@ -137,6 +137,12 @@ export class Evaluation {
     return fact.value as FactTypes[Name];
   }
 
+  /** The evaluation that asked for a fact as it is known. */
+  numberOf(name: FactName): number {
+    const fact = this.scene.facts[name];
+    return fact?.kind === "Known" ? fact.number : Number.NEGATIVE_INFINITY;
+  }
+
   faultOf(name: FactName): RequestFault | undefined {
     const fact = this.scene.facts[name];
     return fact?.kind === "Failed" ? fact.fault : undefined;

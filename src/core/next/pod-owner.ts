@@ -27,7 +27,7 @@ export function ownPods(
     strange.map(({ uid }) => [uid, before[uid] ?? evaluation.now.number]),
   );
   evaluation.remember({ strangers });
-  const since = Math.max(...Object.values(strangers));
+  const since = Math.min(...Object.values(strangers));
   const read = evaluation.hope("nodeNow", since);
   const isLive = evaluation.hope("isLive", since);
   const own = pods.filter(({ uid }) => known.has(uid));
@@ -37,11 +37,25 @@ export function ownPods(
   const { node } = evaluation.departure;
   const lost = machineLost(target === undefined ? node : wholeIdentity(node, target), read.node);
   if (lost !== undefined) return { pods: own, lost };
-  evaluation.remember({
-    own: [...evaluation.memory.own, ...Object.keys(strangers)],
-    strangers: {},
-  });
-  return { pods };
+  return { pods: [...own, ...accepted(strange, strangers, evaluation)] };
+}
+
+/** Those that were there before the reads. None waits for the reads of one that came later. */
+function accepted(
+  strange: readonly PodFacts[],
+  strangers: Readonly<Record<string, number>>,
+  evaluation: Evaluation,
+): readonly PodFacts[] {
+  const readAt = Math.min(evaluation.numberOf("nodeNow"), evaluation.numberOf("isLive"));
+  const later = Object.entries(strangers).filter(([, seenAt]) => seenAt > readAt);
+  const left = Object.fromEntries(later);
+  const found = strange.filter(({ uid }) => !(uid in left));
+  const own = [...evaluation.memory.own, ...found.map(({ uid }) => uid)];
+  evaluation.remember({ own, strangers: left });
+  if (later.length === 0) return found;
+  const since = Math.min(...later.map(([, seenAt]) => seenAt));
+  for (const name of ["nodeNow", "isLive"] as const) evaluation.hope(name, since);
+  return found;
 }
 
 /** Accepts pods that were listed just after the identity check. */
