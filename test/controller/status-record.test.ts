@@ -23,8 +23,12 @@ function stage() {
   let there = departure;
   let isAnswerLost = false;
   let drops = 0;
+  let guarded: Partial<Departure> = {};
   const writer = {
-    guard: async (one: Departure) => one,
+    async guard(one: Departure) {
+      there = { ...there, ...guarded };
+      return { ...one, ...guarded };
+    },
     async record(based: Departure, change: Change) {
       const isCurrent = based.resourceVersion === there.resourceVersion;
       const fresh = isCurrent ? based : there;
@@ -57,7 +61,13 @@ function stage() {
     record.write();
     await record.settled();
   };
-  return { state, write, there: () => there.status.drain?.left, drops: () => drops };
+  const heldMeanwhile = () => {
+    guarded = { hold: true, resourceVersion: "8" };
+  };
+  return {
+    ...{ state, write, heldMeanwhile },
+    ...{ there: () => there.status.drain?.left, drops: () => drops },
+  };
 }
 
 it("a status that arrived without an answer is our own, however far the drain is by then", async () => {
@@ -69,4 +79,15 @@ it("a status that arrived without an answer is our own, however far the drain is
   expect(one.there()).toBe(1);
   expect(one.state.memory).toMatchObject({ own: ["pod-1"], intended: undefined });
   expect(one.drops()).toBe(0);
+});
+
+it("a hold that the finalizer met comes before the status", async () => {
+  const one = stage();
+  one.heldMeanwhile();
+  await one.write(5, false);
+  expect(one.there()).toBeUndefined();
+  expect(one.drops()).toBe(1);
+  expect(one.state.seen.hold).toBe(true);
+  await one.write(5, false);
+  expect(one.there()).toBe(5);
 });

@@ -180,6 +180,8 @@ export class StatusRecord {
 class IntendedWrite {
   readonly #state: OpenState;
   readonly #unanswered: readonly DepartureStatus[];
+  /** What it was decided on. */
+  readonly #seen: Departure;
   /** What was sent last. */
   sent: DepartureStatus | undefined;
   /** What somebody else has changed, so that nothing was written. */
@@ -187,6 +189,7 @@ class IntendedWrite {
 
   constructor(state: OpenState, unanswered: readonly DepartureStatus[]) {
     this.#state = state;
+    this.#seen = state.seen;
     this.#unanswered = unanswered;
   }
 
@@ -194,7 +197,9 @@ class IntendedWrite {
   statusOn(fresh: Departure): DepartureStatus | undefined {
     const { memory, recorded } = this.#state;
     const { intended } = memory;
-    if (fresh.resourceVersion !== recorded.resourceVersion && !this.#isOurs(fresh)) {
+    // The finalizer may have met the change, and have written after it.
+    const isChanged = fresh.resourceVersion !== recorded.resourceVersion;
+    if ((isChanged && !this.#isOurs(fresh)) || !isSameSpec(fresh, this.#seen)) {
       this.met = this.#changeOf(fresh, intended);
       if (this.met !== undefined) return undefined;
     }
@@ -210,12 +215,30 @@ class IntendedWrite {
     return sent.some((one) => isSameStatus(status, one));
   }
 
-  #changeOf({ status }: Departure, intended: DepartureStatus | undefined) {
+  #changeOf(fresh: Departure, intended: DepartureStatus | undefined) {
     const { recorded, isPressing } = this.#state;
-    if (!isSameStatus(status, recorded.status)) return "OtherStatus";
+    const isKnown = isSameStatus(fresh.status, recorded.status) || this.#isOurs(fresh);
+    if (!isKnown) return "OtherStatus";
     // Under a notice it has been acted upon already.
     return isPressing && intended && runsAhead(intended) ? undefined : "OtherSpec";
   }
+}
+
+/** Whether nobody has postponed, noticed or deleted it in between. */
+function isSameSpec(one: Departure, other: Departure): boolean {
+  return isSameJson(specOf(one), specOf(other));
+}
+
+function specOf({
+  cause,
+  hold,
+  departAt,
+  deadlineAt,
+  noticedAt,
+  withdrawnAt,
+  deletionAt,
+}: Departure) {
+  return { cause, hold, departAt, deadlineAt, noticedAt, withdrawnAt, deletionAt };
 }
 
 /** Whether two statuses are the same, apart from what actions write into it. */

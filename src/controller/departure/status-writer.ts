@@ -95,10 +95,10 @@ export class StatusWriter {
     hurry: AbortSignal,
   ): Promise<Departure | undefined> {
     const hasTime = !isNoticed(departure);
-    if (hasTime) await this.#guard(this.newest(departure), hurry);
+    const guarded = hasTime ? await this.#guard(this.newest(departure), hurry) : undefined;
     const { resourceVersion, status, finalizers } = this.newest(departure);
     const after = await this.#writer.record(
-      { ...departure, resourceVersion, status, finalizers },
+      { ...(guarded ?? departure), resourceVersion, status, finalizers },
       (fresh) => {
         const own = change(fresh);
         return this.#companion?.({ ...fresh, status: own ?? fresh.status }) ?? own;
@@ -111,20 +111,24 @@ export class StatusWriter {
 
   /**
    * Adds the finalizer: before the first status of a departure that has time, so that what is done
-   * from then on is undone even if somebody deletes it. A refusal delays nothing.
+   * from then on is undone even if somebody deletes it. A refusal delays nothing. Returns the
+   * Departure with it, which somebody may have changed meanwhile.
    */
-  async #guard(departure: Departure, hurry: AbortSignal): Promise<void> {
+  async #guard(departure: Departure, hurry: AbortSignal): Promise<Departure | undefined> {
     const nowMs = this.#clock.monotonic();
-    if (hasFinalizer(departure) || nowMs < this.#guardAgainMs) return;
+    if (hasFinalizer(departure) || nowMs < this.#guardAgainMs) return undefined;
     this.#guardAgainMs = nowMs + guardAgainMs;
     try {
-      this.#written = (await this.#writer.guard(departure, hurry)) ?? this.#written;
+      const guarded = await this.#writer.guard(departure, hurry);
+      this.#written = guarded ?? this.#written;
+      return guarded;
     } catch (error) {
       const { log, metrics } = this.#telemetry;
       const code = isLastcallError(error) ? error.code : "UNEXPECTED";
       metrics.count("lastcall_errors_total", { code });
       const { name } = departure;
       log.warn("finalizer-not-added", { departure: name, code, error: messageOf(error) });
+      return undefined;
     }
   }
 }
