@@ -157,7 +157,7 @@ export class ActiveDepartures {
   }
 
   #wakeWaiting(): void {
-    for (const one of this.#open.values()) if (one.isWaitingForTurn) one.wake();
+    for (const one of this.#open.values()) if (one.isBeforeCordon) one.wake();
   }
 
   #closed(

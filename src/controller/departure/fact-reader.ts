@@ -2,6 +2,7 @@ import { backoffMs } from "../../core/chance/chance.ts";
 import type { AttachedVolume, PodFacts } from "../../core/cluster/pod.ts";
 import { cloudDeadline, type Departure } from "../../core/departure/departure.ts";
 import { returningPods } from "../../core/drain/placeholder-plan.ts";
+import { providerOf } from "../../core/next/machine-record.ts";
 import type { Memory } from "../../core/next/memory.ts";
 import type {
   DepartureScene,
@@ -215,9 +216,8 @@ export class FactReader {
   }
 
   async #describe(departure: Departure, mode: ReleaseMode, signal: AbortSignal) {
-    const { node } = this.#subject.scene();
-    const seen = node?.uid === departure.node.uid ? node.providerID : undefined;
-    const providerID = departure.node.providerID ?? seen;
+    const subject = { scene: this.#subject.scene(), memory: this.#subject.memory() };
+    const providerID = providerOf(subject);
     if (providerID === undefined) throw unidentified(departure);
     const releaser = releaserOf({ providerID, mode }, this.#options.releaserFor);
     return releaser.describe(providerID, signal);

@@ -182,8 +182,8 @@ export class OpenDeparture {
     return this.#state.newest.demands ?? [];
   }
 
-  /** Whether it waits for its turn among the drains. */
-  get isWaitingForTurn(): boolean {
+  /** Whether it may be waiting for its turn among the drains. */
+  get isBeforeCordon(): boolean {
     const { newest, memory } = this.#state;
     return newest.phase === "Preparing" && memory.cordonedMs === undefined;
   }

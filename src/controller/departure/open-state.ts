@@ -4,6 +4,7 @@ import {
   type DepartureStatus,
   isPressing,
 } from "../../core/departure/departure.ts";
+import { runsAhead } from "../../core/next/evaluation.ts";
 import { freshMemory, type Memory } from "../../core/next/memory.ts";
 import type { AskedRequest } from "../../core/next/request.ts";
 import type { EvaluationTime } from "../../core/next/scene.ts";
@@ -14,7 +15,7 @@ import type { StatusWriter } from "./status-writer.ts";
 export class OpenState {
   readonly #clock: Clock;
   readonly #statusWriter: StatusWriter;
-  /** The spec as watched; the status is the statusWriter's. */
+  /** The spec as watched; its status may be older than `recorded`. */
   seen: Departure;
   policy: Policy;
   memory: Memory;
@@ -82,9 +83,4 @@ export class OpenState {
     const { [key]: _, ...asked } = this.memory.asked;
     this.remember({ asked });
   }
-}
-
-/** Whether a departure with this status is acted upon before that is written, under a notice. */
-export function runsAhead({ phase }: DepartureStatus): boolean {
-  return phase === "Preparing" || phase === "Draining";
 }

@@ -5,12 +5,13 @@ import {
   isUnderWay,
 } from "../../core/departure/departure.ts";
 import { isSameJson } from "../../core/json/json-field.ts";
+import { runsAhead } from "../../core/next/evaluation.ts";
 import { freshMemory, inFlightOf } from "../../core/next/memory.ts";
 import type { DepartureScene } from "../../core/next/scene.ts";
 import { type Millis, millis, seconds } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
 import { type DepartureOptions, longestPause } from "./departure-options.ts";
-import { type OpenState, runsAhead } from "./open-state.ts";
+import type { OpenState } from "./open-state.ts";
 import { faultOf, type Refusals } from "./refusals.ts";
 import type { StatusWriter } from "./status-writer.ts";
 

@@ -9,6 +9,7 @@ import { minutes, plus } from "../time/time.ts";
 import { actionsSuspended } from "./action-steps.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
 import type { Memory } from "./memory.ts";
+import type { RequestFault } from "./scene.ts";
 
 /**
  * How long the identity check of the cordon is valid under a notice, so that the node is not read
@@ -71,8 +72,8 @@ export function lookedAhead(evaluation: Evaluation): StepFinding {
     evaluation.report("BudgetImpossible", firstFew(told));
   }
   const unplaced = evaluation.hope("unplaced", since.number);
-  const isUnknown = evaluation.faultOf("unplaced");
-  if (isUnknown !== undefined) return unseen(isUnknown, evaluation);
+  const unknown = evaluation.faultOf("unplaced");
+  if (unknown !== undefined) return unseen(unknown, evaluation);
   if (unplaced === undefined) return "Wait";
   if (unplaced.length > 0 && reasonSince(evaluation.status, "NoCapacityElsewhere") === undefined) {
     evaluation.says.push({ kind: "Unplaced", pods: unplaced });
@@ -82,10 +83,7 @@ export function lookedAhead(evaluation: Evaluation): StepFinding {
   return undefined;
 }
 
-function unseen(
-  fault: { code: string; message: string; retryable: boolean },
-  evaluation: Evaluation,
-): StepFinding {
+function unseen(fault: RequestFault, evaluation: Evaluation): StepFinding {
   evaluation.says.push({ kind: "Faulted", event: "look-ahead-failed", fault });
   evaluation.remember({ outlook: undefined, hasTurn: true, turnNumber: evaluation.now.number });
   return undefined;

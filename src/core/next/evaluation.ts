@@ -39,7 +39,7 @@ export type Said =
 /** What a step finds: the phase is over, something is missing, or it is met (undefined). */
 export type StepFinding = PhaseResult | "Wait" | undefined;
 
-/** A question about the departure. It remembers nothing: it is asked again at each evaluation. */
+/** A question, asked again at each evaluation. What it has to keep, it keeps in the memory. */
 export type Step = (evaluation: Evaluation) => StepFinding;
 
 export function firstUnmet(steps: readonly Step[], evaluation: Evaluation): StepFinding {
@@ -61,6 +61,11 @@ export interface OldestFault {
   readonly fault: RequestFault;
   /** Monotonic. */
   readonly sinceMs: number;
+}
+
+/** Whether a departure with this status is acted upon before that is written, under a notice. */
+export function runsAhead({ phase }: Pick<DepartureStatus, "phase">): boolean {
+  return phase === "Preparing" || phase === "Draining";
 }
 
 /** One evaluation: what is known, and what the steps want. It ends with the call of `next`. */
@@ -125,7 +130,7 @@ export class Evaluation {
   need<Name extends FactName>(name: Name, since = 0): FactTypes[Name] | undefined {
     const fault = this.faultOf(name);
     const fact = this.scene.facts[name];
-    if (fault !== undefined && fact?.kind === "Failed") this.isTroubledBy(fault, fact.sinceMs);
+    if (fault !== undefined && fact?.kind === "Failed") this.noteTrouble(fault, fact.sinceMs);
     return this.hope(name, since);
   }
 
@@ -156,7 +161,7 @@ export class Evaluation {
     const answer = this.attempt(request);
     const asked = this.memory.asked[request.key];
     if (answer === undefined && asked?.fault !== undefined) {
-      this.isTroubledBy(asked.fault, asked.sinceMs);
+      this.noteTrouble(asked.fault, asked.sinceMs);
     }
     return answer;
   }
@@ -188,7 +193,7 @@ export class Evaluation {
 
   /**
    * For a request whose effect is followed: an answer counts only until the watch must have shown
-   * the effect. RequestAnswer and watch overtake each other in both directions.
+   * the effect. Answer and watch overtake each other in both directions.
    */
   attemptUntilSeen(request: DepartureRequest): RequestAnswer | undefined {
     const asked = this.memory.asked[request.key];
@@ -207,7 +212,7 @@ export class Evaluation {
     this.remember({ asked });
   }
 
-  isTroubledBy(fault: RequestFault, sinceMs: number): void {
+  noteTrouble(fault: RequestFault, sinceMs: number): void {
     if (this.trouble !== undefined && this.trouble.sinceMs <= sinceMs) return;
     this.trouble = { fault, sinceMs };
   }

@@ -76,10 +76,10 @@ function toLeave(
 /** Names the pods that were bound after the last look and are lost with the machine. */
 export function isLookedAfter(evaluation: Evaluation): boolean {
   const { memory, scene, status } = evaluation;
-  const { there, released: since } = memory;
+  const { there, releasedNumber: since } = memory;
   if (there === undefined || since === undefined) return true;
-  const pods = evaluation.hope("podsNow", since.number);
-  const read = evaluation.hope("nodeNow", since.number);
+  const pods = evaluation.hope("podsNow", since);
+  const read = evaluation.hope("nodeNow", since);
   const fault = evaluation.faultOf("podsNow") ?? evaluation.faultOf("nodeNow");
   if (fault !== undefined) {
     evaluation.says.push({ kind: "Faulted", event: "late-pods-not-looked-for", fault });

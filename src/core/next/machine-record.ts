@@ -5,14 +5,21 @@ import { stillRuns } from "../notice/interruption.ts";
 import type { ReleaseMode } from "../policy/policy.ts";
 import { later } from "../time/time.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
+import type { Memory } from "./memory.ts";
 import { releaseFailed } from "./release-fault.ts";
-import type { RequestFault } from "./scene.ts";
+import type { DepartureScene, RequestFault } from "./scene.ts";
 
-/** Absent in a hand-written Departure: that of the Node of the same uid never changes. */
-export function providerOf({ scene }: Evaluation): string | undefined {
-  const { node: named } = scene.departure;
-  const seen = scene.node?.uid === named.uid ? scene.node.providerID : undefined;
-  return named.providerID ?? seen;
+/**
+ * Absent in a hand-written Departure: then that of the Node of the same uid, which never changes,
+ * as watched or as of the last identity check.
+ */
+export function providerOf(of: {
+  readonly scene: Pick<DepartureScene, "departure" | "node">;
+  readonly memory: Pick<Memory, "target">;
+}): string | undefined {
+  const { node: named } = of.scene.departure;
+  const known = [of.scene.node, of.memory.target].filter((node) => node?.uid === named.uid);
+  return named.providerID ?? known.find((node) => node?.providerID)?.providerID;
 }
 
 /**
@@ -54,8 +61,7 @@ function machineAbsent({ kind }: MachineState, evaluation: Evaluation): StepFind
   if (unread !== undefined) return releaseFailed(unread, evaluation);
   if (reports === "Wait") return "Wait";
   if (reports === "Silent") {
-    const { ms, number } = evaluation.now;
-    evaluation.remember({ released: { ms, number } });
+    evaluation.remember({ releasedNumber: evaluation.now.number });
     return undefined;
   }
   const found =

@@ -79,7 +79,7 @@ export interface Memory {
   readonly evidence?: Pick<EvaluationTime, "ms" | "number"> | undefined;
   /** The notice that the marks on the node name. */
   readonly markedFor?: string | undefined;
-  /** The drain as it would be if it started now, and what came of looking ahead. */
+  /** The drain as it would be if it started now; since when that is asked; whether it was told. */
   readonly outlook?: DrainPlan | undefined;
   readonly lookedAhead?: Pick<EvaluationTime, "ms" | "number"> | undefined;
   readonly toldAhead?: true | undefined;
@@ -111,7 +111,8 @@ export interface Memory {
   readonly kept?: PhaseResult | undefined;
   /** The pods on the node when its release was asked for. */
   readonly there?: readonly string[] | undefined;
-  readonly released?: Pick<EvaluationTime, "ms" | "number"> | undefined;
+  /** The evaluation at which the machine was known to be gone. */
+  readonly releasedNumber?: number | undefined;
   /** Since when the cloud finds no machine although its kubelet reports. */
   readonly absent?:
     | { readonly sinceMs: number; readonly askedMs: number; readonly number: number }

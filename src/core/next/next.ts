@@ -23,7 +23,14 @@ import { allowed, identified, lookedAhead, releasable, turnTaken } from "./check
 import { takenByOthers } from "./cloud-takes.ts";
 import { cordoned, uncordoned } from "./cordon-steps.ts";
 import { emptied } from "./drain-steps.ts";
-import { Evaluation, firstUnmet, type Said, type Step, type StepFinding } from "./evaluation.ts";
+import {
+  Evaluation,
+  firstUnmet,
+  runsAhead,
+  type Said,
+  type Step,
+  type StepFinding,
+} from "./evaluation.ts";
 import { interrupted, noticedAnew, withEvidence } from "./interrupted.ts";
 import type { Memory } from "./memory.ts";
 import { bindingsOver, lateDrained, released } from "./release-steps.ts";
@@ -115,9 +122,10 @@ function decide(evaluation: Evaluation): StepFinding {
   if (scene.isDeleted) return finished([actionsUndone, capacityFreed], evaluation);
   // Write-ahead: what a phase asks for is asked once the phase is in the cluster. Under a notice,
   // cordon and evictions do not wait for that.
-  if (!evaluation.isRecorded && !mayRunAhead(evaluation)) {
+  const isAhead = evaluation.isPressing && runsAhead(evaluation.status);
+  if (!evaluation.isRecorded && !isAhead) {
     if (scene.unwritten !== undefined)
-      evaluation.isTroubledBy(scene.unwritten.fault, scene.unwritten.sinceMs);
+      evaluation.noteTrouble(scene.unwritten.fault, scene.unwritten.sinceMs);
     return noticedBefore(evaluation) ?? watched("Wait", evaluation);
   }
   if (!isLive(evaluation)) return finished([capacityFreed, actionsFinished], evaluation);
@@ -133,10 +141,6 @@ function decide(evaluation: Evaluation): StepFinding {
 function finished(steps: readonly Step[], evaluation: Evaluation): StepFinding {
   evaluation.isFinishing = firstUnmet(steps, evaluation) !== undefined;
   return undefined;
-}
-
-function mayRunAhead({ status, isPressing }: Evaluation): boolean {
-  return isPressing && (status.phase === "Preparing" || status.phase === "Draining");
 }
 
 /** The start was decided, and a person has postponed it before it could be written. */

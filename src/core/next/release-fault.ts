@@ -62,8 +62,7 @@ export function releaseFailed(fault: RequestFault, evaluation: Evaluation): Step
   if (seen === undefined) return "Wait";
   const isStaying = seen !== "Unknown" && seen.kind === "Present" && seen.id === machine.id;
   if (isStaying && seen.running) {
-    const visibleMs =
-      (evaluation.memory.unansweredMs ?? Number.NEGATIVE_INFINITY) + visibleWithinMs;
+    const visibleMs = visibleFromMs(evaluation);
     if (now.ms >= visibleMs) return unreleased(fault, evaluation);
     evaluation.lookAtMs(visibleMs);
     return "Wait";
@@ -78,14 +77,18 @@ export function releaseFailed(fault: RequestFault, evaluation: Evaluation): Step
   return "Wait";
 }
 
+/** When the cloud must show what became of the last request without an answer (monotonic). */
+function visibleFromMs({ memory }: Evaluation): number {
+  return (memory.unansweredMs ?? Number.NEGATIVE_INFINITY) + visibleWithinMs;
+}
+
 /** What the cloud shows of the machine after an attempt, once it must be visible there. */
 function seenAfter(
   asked: AskedRequest,
   evaluation: Evaluation,
 ): MachineState | "Unknown" | undefined {
   const { now, memory } = evaluation;
-  const visibleMs = (memory.unansweredMs ?? Number.NEGATIVE_INFINITY) + visibleWithinMs;
-  if (memory.visible === undefined && now.ms >= visibleMs) {
+  if (memory.visible === undefined && now.ms >= visibleFromMs(evaluation)) {
     evaluation.remember({ visible: now.number });
   }
   const since = Math.max(asked.answeredNumber ?? 0, evaluation.memory.visible ?? 0);

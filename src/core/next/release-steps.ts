@@ -53,7 +53,8 @@ export function released(evaluation: Evaluation): StepFinding {
   const mode = modeOf(evaluation);
   if (mode === "None") return "Wait";
   if (evaluation.memory.kept !== undefined) return evaluation.memory.kept;
-  const isGone = evaluation.memory.released !== undefined || providerOf(evaluation) === undefined;
+  const isGone =
+    evaluation.memory.releasedNumber !== undefined || providerOf(evaluation) === undefined;
   const found = isGone ? undefined : machineGone(mode, evaluation);
   if (found !== undefined) return found;
   if (!isLookedAfter(evaluation)) return "Wait";
@@ -76,9 +77,8 @@ function machineGone(mode: Exclude<ReleaseMode, "None">, evaluation: Evaluation)
     if (known !== "Known") return known;
   }
   const { machine } = scene.departure.status;
-  if (machine === undefined) {
-    return evaluation.memory.released === undefined ? "Wait" : undefined;
-  }
+  // Not written yet.
+  if (machine === undefined) return "Wait";
   // An earlier leader may have sent its request just before.
   if (evaluation.memory.unansweredMs === undefined && isInherited(evaluation)) {
     evaluation.remember({ unansweredMs: evaluation.memory.phase.ms });
@@ -97,7 +97,7 @@ function machineGone(mode: Exclude<ReleaseMode, "None">, evaluation: Evaluation)
   const how = { mode: machine.mode ?? mode, machineId: machine.id, providerID };
   const answer = evaluation.ask({ kind: "Release", ...how, key, stops: true });
   if (answer === undefined) return fault === undefined ? "Wait" : releaseFailed(fault, evaluation);
-  evaluation.remember({ released: { ms: now.ms, number: now.number } });
+  evaluation.remember({ releasedNumber: now.number });
   return undefined;
 }
 

@@ -79,7 +79,7 @@ export interface Need {
 export interface DepartureScene {
   /** The spec as watched; status and resourceVersion as last written or read by this process. */
   readonly departure: Departure;
-  /** The watch no longer shows it. */
+  /** The watch no longer shows it, or a write found none. */
   readonly isDeleted: boolean;
   /** The Node of that name, as watched. */
   readonly node: NodeFacts | undefined;
