@@ -125,8 +125,8 @@ export const endMutants: readonly Mutant[] = [
     edits: [
       edit(
         "core/next/interrupted.ts",
-        "if (interruptionOf(evaluation.departure, read.node)?.event !== found.event) return undefined;",
-        "",
+        "const isLost = read && interruptionOf(evaluation.departure, read.node)?.event === event;",
+        "const isLost = read !== undefined;",
       ),
     ],
     kinds: ["watch-partial"],
@@ -136,8 +136,8 @@ export const endMutants: readonly Mutant[] = [
     edits: [
       edit(
         "core/next/release-steps.ts",
-        "const isGone = evaluation.memory.releasedNumber !== undefined ||",
-        "const isGone = evaluation.memory.releasedNumber === undefined ||",
+        "evaluation.memory.releasedNumber !== undefined || providerOf",
+        "evaluation.memory.releasedNumber === undefined || providerOf",
       ),
     ],
     kinds: anyKind,

@@ -116,7 +116,13 @@ export const startMutants: readonly Mutant[] = [
   },
   {
     name: "the reserve is forgotten",
-    edits: [edit(fleetPlan, "minus(endsAt, reserveMs)", "minus(endsAt, millis(0 * reserveMs))")],
+    edits: [
+      edit(
+        "core/plan/lifetime-end.ts",
+        "minus(endsAt, reserveMs)",
+        "minus(endsAt, (0 * reserveMs) as typeof reserveMs)",
+      ),
+    ],
     kinds: anyKind,
   },
   {
