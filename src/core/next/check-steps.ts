@@ -63,7 +63,7 @@ export function lookedAhead(evaluation: Evaluation): StepFinding {
   }
   const { policy, self } = scene;
   const outlook = planDrain({ node, pods, budgets, rule: policy.drain, now: now.at, self });
-  evaluation.remember({ outlook });
+  evaluation.remember({ outlook, outlookNumber: since.number });
   if (isMarked(evaluation) || memory.toldAhead) return undefined;
   const impossible = outlook.pods.filter(({ reason }) => permanentReasons.has(reason));
   if (impossible.length > 0 && reasonSince(evaluation.status, "BudgetImpossible") === undefined) {
@@ -118,6 +118,7 @@ export function turnTaken(evaluation: Evaluation): StepFinding {
   const isDue = deadlineAt !== undefined && deadlineAt <= now.at;
   const conflict = isDue || evaluation.isPressing ? undefined : conflictWith(scene.drains(), plan);
   if (conflict === undefined) {
+    if (!isDue && isOutlookOld(evaluation)) return "Wait";
     const demands = contestable(plan.demands);
     if (demands.length > 0) evaluation.intend({ ...status, demands });
     evaluation.remember(taken);
@@ -125,11 +126,26 @@ export function turnTaken(evaluation: Evaluation): StepFinding {
   }
   const others = `${conflict.drains.join(" and ")}, over ${conflict.budgets.join(" and ")}`;
   evaluation.report("ConflictWait", others);
+  evaluation.remember({ conflictNumber: now.number });
   const lookedMs = (memory.lookedAhead ?? memory.phase).ms;
-  if (now.ms - lookedMs >= askAgainMs) evaluation.remember({ lookedAhead: now });
+  if (now.ms - lookedMs >= askAgainMs) {
+    evaluation.remember({ lookedAhead: { ms: now.ms, number: now.number } });
+  }
   evaluation.lookAtMs((evaluation.memory.lookedAhead ?? memory.phase).ms + askAgainMs);
   evaluation.look(deadlineAt);
   return "Wait";
+}
+
+/** Whether the plan is older than the conflict that has ended: then it is made once more. */
+function isOutlookOld(evaluation: Evaluation): boolean {
+  const { memory, now, isPressing } = evaluation;
+  const { conflictNumber, outlookNumber = 0, lookedAhead } = memory;
+  if (isPressing || conflictNumber === undefined || outlookNumber > conflictNumber) return false;
+  if ((lookedAhead?.number ?? 0) <= conflictNumber) {
+    evaluation.remember({ lookedAhead: { ms: now.ms, number: now.number } });
+    for (const name of ["podsNow", "budgets"] as const) evaluation.hope(name, now.number);
+  }
+  return true;
 }
 
 /**
@@ -156,7 +172,9 @@ export function allowed(evaluation: Evaluation): StepFinding {
   const hasWaited = reasonSince(status, "ConflictWait") !== undefined;
   const policy = scene.newestPolicy();
   const isAsked = hasWaited && asksOutside(policy);
-  const gates = isAsked ? evaluation.need("gates", memory.turnNumber) : { answer: undefined };
+  // Before each attempt to cordon.
+  const since = Math.max(memory.turnNumber ?? 0, memory.asked.cordon?.answeredNumber ?? 0);
+  const gates = isAsked ? evaluation.need("gates", since) : { answer: undefined };
   const node = scene.node ?? memory.target;
   if (gates === undefined || node === undefined) return "Wait";
   const { answer } = gates;
