@@ -9,7 +9,8 @@ import type { BudgetDemand, RunningDrain } from "../../core/departure/drain-reas
 import type { PhaseResult } from "../../core/departure/ledger.ts";
 import { readFleetHealth } from "../../core/limits/fleet-health.ts";
 import type { Said } from "../../core/next/evaluation.ts";
-import { mostFailingMs, type Next, next } from "../../core/next/next.ts";
+import { mostFailingMs } from "../../core/next/given-up.ts";
+import { type Next, next } from "../../core/next/next.ts";
 import type { DepartureScene, FactName, LastLook } from "../../core/next/scene.ts";
 import { policyFor } from "../../core/notice/interruption.ts";
 import type { Policy } from "../../core/policy/policy.ts";

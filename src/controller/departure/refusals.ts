@@ -1,7 +1,7 @@
 import type { Clock } from "../../contracts/clock.ts";
 import { backoffMs, type Rng } from "../../core/chance/chance.ts";
 import { isNoticed } from "../../core/departure/departure.ts";
-import { mostFailingMs } from "../../core/next/next.ts";
+import { mostFailingMs } from "../../core/next/given-up.ts";
 import type { RequestFault } from "../../core/next/scene.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";

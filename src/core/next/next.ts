@@ -1,15 +1,6 @@
-import {
-  type Departure,
-  type DepartureStatus,
-  isLive,
-  isPostponed,
-  isUnderWay,
-  isVoluntary,
-} from "../departure/departure.ts";
-import { statusNoticed } from "../departure/ledger.ts";
-import { isMarkOutdated, isOvertaken, mayShowMark, reactionTo } from "../notice/interruption.ts";
-import type { Policy } from "../policy/policy.ts";
-import { type Instant, type Millis, minutes } from "../time/time.ts";
+import { type DepartureStatus, isLive, isPostponed, isUnderWay } from "../departure/departure.ts";
+import { reactionTo } from "../notice/interruption.ts";
+import type { Instant } from "../time/time.ts";
 import {
   actionsBegun,
   actionsFinished,
@@ -31,11 +22,13 @@ import {
   type Step,
   type StepFinding,
 } from "./evaluation.ts";
+import { watched } from "./given-up.ts";
 import { interrupted, noticedAnew, withEvidence } from "./interrupted.ts";
 import type { Memory } from "./memory.ts";
 import { bindingsOver, lateDrained, released } from "./release-steps.ts";
 import type { DepartureRequest } from "./request.ts";
 import type { DepartureScene, EvaluationTime, Need } from "./scene.ts";
+import { keepUp } from "./upkeep.ts";
 
 /** What follows from a scene. */
 export interface Next {
@@ -101,7 +94,7 @@ export function next(scene: DepartureScene, memory: Memory, now: EvaluationTime)
     // It concerns another phase, so the departure continues in its own.
     evaluation.remember({ first: undefined });
   }
-  if (!scene.isDeleted) beside(evaluation);
+  if (!scene.isDeleted) keepUp(evaluation);
   const { status, requests, needs, lookAgainAt, says } = evaluation;
   return {
     status,
@@ -190,60 +183,6 @@ function prepared({ memory }: Evaluation): StepFinding {
 /** A roll-back ends with the reason that started it. */
 function rolledBack({ status }: Evaluation): StepFinding {
   return { event: "RolledBack", reason: status.reason ?? "RolledBackByRule" };
-}
-
-/** Before the drain there is nothing to lose: the node is planned again. */
-const startFailingMs: Millis = minutes(1);
-
-/**
- * How long requests of the current phase may fail before the departure is given up; undefined:
- * without a limit. Under a notice nothing is given up, and neither is a release or a roll-back,
- * which would leave the node cordoned.
- */
-export function mostFailingMs(
-  { cause, noticedAt, status }: Departure,
-  { drain }: Policy,
-): Millis | undefined {
-  if (!isVoluntary(cause) || noticedAt !== undefined) return undefined;
-  if (status.phase === "Preparing") return startFailingMs;
-  return status.phase === "Draining" ? drain.timeoutMs : undefined;
-}
-
-/** No fault holds a node for ever, and none is known to the log alone. */
-function watched(found: StepFinding, evaluation: Evaluation): StepFinding {
-  const { trouble, now, scene } = evaluation;
-  const mostMs = mostFailingMs(evaluation.departure, scene.policy);
-  if (found !== "Wait" || trouble === undefined || mostMs === undefined) return found;
-  const endsMs = trouble.sinceMs + mostMs;
-  if (now.ms < endsMs) {
-    evaluation.lookAtMs(endsMs);
-    return found;
-  }
-  return { event: "GaveUp", reason: "RequestRefused", detail: trouble.fault.message };
-}
-
-/** What follows the state of the departure, and nothing waits for. */
-function beside(evaluation: Evaluation): void {
-  const { scene, memory } = evaluation;
-  const { departure, node } = scene;
-  if (evaluation.isNoticed && isUnderWay(evaluation) && isLive(evaluation)) {
-    evaluation.intend(statusNoticed(evaluation.departure, evaluation.now.at));
-  }
-  if (isOvertaken(departure)) evaluation.attempt({ kind: "DropInstant", key: "instant" });
-  const notice = noticeOf(departure);
-  if (memory.markedFor === undefined) evaluation.remember({ markedFor: notice });
-  if (node === undefined || !mayShowMark(evaluation.departure, node)) return;
-  if (evaluation.memory.markedFor === notice && !isMarkOutdated(departure, node)) return;
-  const key = `marks ${notice}`;
-  const renewed = evaluation.attempt({ kind: "RenewMarks", key });
-  if (renewed === undefined) return;
-  evaluation.forget(key);
-  evaluation.remember({ markedFor: notice });
-}
-
-/** Identifies the current notice, to detect a new one. */
-function noticeOf({ cause, deadlineAt, noticedAt }: Departure): string {
-  return `${cause} ${deadlineAt} ${noticedAt}`;
 }
 
 function isOver(evaluation: Evaluation): boolean {

@@ -80,7 +80,7 @@ export const endMutants: readonly Mutant[] = [
     name: "requests that are refused are sent for ever",
     edits: [
       edit(
-        "core/next/next.ts",
+        "core/next/given-up.ts",
         "const endsMs = trouble.sinceMs + mostMs;",
         "const endsMs = trouble.sinceMs + 1e6 * mostMs;",
       ),
