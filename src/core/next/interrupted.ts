@@ -19,7 +19,13 @@ export function interrupted(evaluation: Evaluation): StepFinding {
   }
   if (found.event === "Noticed") return isNews(evaluation) ? found : undefined;
   if (found.event !== "NodeGone" && found.event !== "MachineReplaced") return found;
-  return confirmed(found, evaluation);
+  return isRolledBackFor(found, evaluation) ? undefined : confirmed(found, evaluation);
+}
+
+/** Whether the roll-back is what this loss has led to: it then ends with its own reason. */
+function isRolledBackFor({ event }: Interruption, { memory, status }: Evaluation): boolean {
+  const { lost, phase } = memory;
+  return status.phase === "RollingBack" && lost?.event === event && lost.number < phase.number;
 }
 
 /** A loss that a read has denied is asked again after this: the watch may miss a real one. */
@@ -64,7 +70,8 @@ function concerns(found: Interruption, evaluation: Evaluation): boolean {
   if (phase !== "Releasing") return true;
   const isGone = found.event === "NodeGone" || found.event === "MachineReplaced";
   const isRetried = machine && evaluation.memory.asked[releaseKey(machine.id)]?.fault !== undefined;
-  if (isGone && (isRetried || reason === "ReleaseRetried")) return true;
+  const isOurs = evaluation.memory.releasedNumber !== undefined;
+  if (isGone && !isOurs && (isRetried || reason === "ReleaseRetried")) return true;
   if (!isCloudsToTake(evaluation)) return false;
   const isReleasedByUs = machine !== undefined && reason !== "ReleaseFailed";
   const isUndone = found.event === "Withdrawn" || found.event === "Cancelled";
