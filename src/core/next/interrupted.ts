@@ -60,15 +60,18 @@ function isNews({ departure, status, now }: Evaluation): boolean {
 }
 
 /**
- * Whether an interruption concerns the phase. While we release the machine, its node is expected to
+ * Whether an interruption concerns the phase. Before the cordon of a notice, the patch itself tests
+ * the machine, and nothing waits for a read. While we release the machine, its node is expected to
  * disappear. While we wait for the cloud, a node that disappears, or has another machine, ends the
  * wait; and so it does while our release is retried, since a release whose answers are lost may
  * have been done.
  */
 function concerns(found: Interruption, evaluation: Evaluation): boolean {
   const { machine, reason, phase } = evaluation.status;
-  if (phase !== "Releasing") return true;
   const isGone = found.event === "NodeGone" || found.event === "MachineReplaced";
+  const isCordoned = evaluation.memory.cordonedMs !== undefined;
+  if (phase === "Preparing" && evaluation.isPressing && !isCordoned) return !isGone;
+  if (phase !== "Releasing") return true;
   const isRetried = machine && evaluation.memory.asked[releaseKey(machine.id)]?.fault !== undefined;
   const isOurs = evaluation.memory.releasedNumber !== undefined;
   if (isGone && !isOurs && (isRetried || reason === "ReleaseRetried")) return true;

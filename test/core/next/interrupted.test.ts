@@ -1,7 +1,16 @@
 import { expect, it } from "vitest";
 import { freshMemory, type Memory } from "../../../src/core/next/memory.ts";
 import { next } from "../../../src/core/next/next.ts";
-import { answered, aScene, known, policy, statusIn, timeAt } from "./departure-scene.ts";
+import {
+  answered,
+  aScene,
+  at,
+  known,
+  policy,
+  statusIn,
+  theNode,
+  timeAt,
+} from "./departure-scene.ts";
 
 const start: Memory = { ...freshMemory(timeAt(0, 1)), markedFor: "Planned undefined undefined" };
 
@@ -43,4 +52,17 @@ it.each([
   const asked = { "remove node": answered("RemoveNode") };
   const memory = { ...start, cordonedMs: -60_000, releasedNumber, asked };
   expect(next(scene, memory, timeAt(200, 4)).status).toMatchObject({ phase: "Ended", reason });
+});
+
+it("before the cordon of a notice, nothing waits for a read: the patch tests the machine", () => {
+  const notice = { cause: "SpotInterruption", noticedAt: at(0), deadlineAt: at(120_000) } as const;
+  const rebooted = { ...theNode, bootID: "boot-2" };
+  const departure = { ...notice, node: { ...theNode, bootID: "boot-1" } };
+  const scene = aScene({
+    departure: { ...departure, status: statusIn(["Preparing"]) },
+    node: rebooted,
+  });
+  const { requests, needs } = next(scene, start, timeAt(10, 2));
+  expect(requests.map(({ kind }) => kind)).toEqual(["Cordon"]);
+  expect(needs).toEqual([]);
 });
