@@ -55,6 +55,8 @@ const policyFaults: readonly Fault[] = [
       what: "two policies of the same weight for one node",
     },
     says: "also, spot have the same weight",
+    // The first by name has all nodes.
+    also: ["policy-match"],
     ...created(policies, policy("also", { lifetime: { max: "24h" } })),
   },
   {
