@@ -168,16 +168,7 @@ const connectionSites: Readonly<Record<string, readonly string[]>> = {
 
 /** Folders that must not use Node's own modules, because they run anywhere or must not do I/O. */
 const withoutBuiltins = [
-  ...[
-    "core",
-    "contracts",
-    "config",
-    "kube/object",
-    "controller",
-    "agent",
-    "audit",
-    "doctor",
-  ],
+  ...["core", "contracts", "config", "kube/object", "controller", "agent", "audit", "doctor"],
   "migrate",
   ...["board", "web"],
   "errors",

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { orphanMachines } from "../../../src/cli/doctor/machine-facts.ts";
-import type { InstanceReleaser,  } from "../../../src/contracts/cloud.ts";
+import type { InstanceReleaser } from "../../../src/contracts/cloud.ts";
 import type { MachineState } from "../../../src/core/cluster/machine.ts";
 import { hours, minus, minutes } from "../../../src/core/time/time.ts";
 import { known, unknown } from "../../../src/doctor/facts.ts";
