@@ -47,13 +47,13 @@ function confirmed(found: Interruption, evaluation: Evaluation): StepFinding {
   return undefined;
 }
 
-/** A notice that starts a departure anew which waits, or is being rolled back. */
-export function noticedAnew(evaluation: Evaluation): StepFinding {
+/** A notice that starts a departure which waits, or is being rolled back, from the beginning. */
+export function startedByNotice(evaluation: Evaluation): StepFinding {
   const found = interruptionOf(evaluation.departure, evaluation.scene.node);
   return found?.event === "Noticed" && isNews(evaluation) ? found : undefined;
 }
 
-/** Whether the timeline does not know the notice: one that was rolled back does not start anew. */
+/** Whether the timeline does not know the notice: one that was rolled back does not count. */
 function isNews({ departure, status, now }: Evaluation): boolean {
   if (status.phase !== "RollingBack") return true;
   return statusNoticed(departure, now.at) !== undefined;

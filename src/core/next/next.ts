@@ -23,7 +23,7 @@ import {
   type StepFinding,
 } from "./evaluation.ts";
 import { watched } from "./given-up.ts";
-import { interrupted, noticedAnew, withEvidence } from "./interrupted.ts";
+import { interrupted, startedByNotice, withEvidence } from "./interrupted.ts";
 import type { Memory } from "./memory.ts";
 import { bindingsOver, lateDrained, released } from "./release-steps.ts";
 import type { DepartureRequest } from "./request.ts";
@@ -147,7 +147,7 @@ function callOff(evaluation: Evaluation): void {
 /** Nothing of a hold or a roll-back has been done before it is recorded: a notice comes first. */
 function noticedBefore(evaluation: Evaluation): StepFinding {
   if (!evaluation.isPressing) return undefined;
-  return isUnderWay(evaluation) ? noticedAnew(evaluation) : begun(evaluation);
+  return isUnderWay(evaluation) ? startedByNotice(evaluation) : begun(evaluation);
 }
 
 /** The end of a roll-back that could not be written yet does not keep a notice from starting it. */
@@ -157,7 +157,7 @@ function reopen(evaluation: Evaluation): void {
   const isEnd = intended?.phase === "Ended" && scene.departure.status.phase === "RollingBack";
   if (!isEnd || !isPressing) return;
   evaluation.remember({ intended: undefined });
-  if (noticedAnew(evaluation) === undefined) evaluation.remember({ intended });
+  if (startedByNotice(evaluation) === undefined) evaluation.remember({ intended });
 }
 
 /** A held departure that is noticed meanwhile starts all the same. */
