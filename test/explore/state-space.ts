@@ -24,7 +24,7 @@ export interface Exploration {
 }
 
 /** Larger spaces are no small worlds. */
-const statesMost = 200_000;
+const statesMost = 1_000_000;
 
 /**
  * Visits every state that can be reached, each once, the nearest first: so the first broken rule
