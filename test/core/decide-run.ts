@@ -20,6 +20,8 @@ export interface RunOptions {
   readonly agesMs: readonly number[];
   /** From the start of a departure to its end. */
   readonly drainMs: () => number;
+  /** From the first decision to start a departure until that is recorded. */
+  readonly lagMs?: number;
   /** Whether each node that leaves is replaced. If not, its group shrinks, as the policy says. */
   readonly replaces: boolean;
 }
@@ -36,6 +38,7 @@ export class DecideRun {
   /** The largest number of nodes that were out at once. */
   mostOut = 0;
   readonly #options: RunOptions;
+  readonly #asked = new Map<string, Instant>();
   readonly #ends: { readonly uid: string; readonly at: Instant }[] = [];
   #born = 0;
 
@@ -64,12 +67,12 @@ export class DecideRun {
   /** Makes one decision pass and applies it, then advances to the next instant with work to do. */
   step(atMost = instant(Number.MAX_SAFE_INTEGER)): void {
     for (const { uid } of this.#ends.filter((end) => end.at <= this.now)) this.#end(uid);
-    const { verdict, acted } = this.#pass();
+    const { verdict, wants } = this.#pass();
     const next = Math.min(
       verdict.askAgainAt ?? Number.POSITIVE_INFINITY,
       ...this.#ends.map((end) => end.at),
       // The controller's own writes trigger another pass.
-      ...(acted ? [plus(this.now, seconds(1))] : []),
+      ...(wants ? [plus(this.now, seconds(1))] : []),
       atMost,
     );
     this.now = instant(Math.max(this.now + 1000, next));
@@ -89,41 +92,56 @@ export class DecideRun {
     );
   }
 
-  #pass(): { readonly verdict: Verdict; readonly acted: boolean } {
+  #pass(): { readonly verdict: Verdict; readonly wants: boolean; readonly acted: boolean } {
     const { nodes, policy, departures, gateAnswers } = this;
     const snapshot = {
       ...{ nodes, policies: [policy], departures, gateAnswers, badPolicies: [] },
       releaseAnswers: everyMachine,
     };
     const verdict = decide(snapshot, this.now);
-    for (const decision of verdict.decisions) this.#carryOut(decision);
-    const acted = verdict.decisions.some((one) => one.kind !== "Continue" && one.kind !== "Leave");
-    return { verdict, acted };
+    const acts = verdict.decisions.filter(({ kind }) => kind !== "Continue" && kind !== "Leave");
+    const done = acts.filter((one) => this.#carryOut(one));
+    return { verdict, wants: acts.length > 0, acted: done.length > 0 };
   }
 
-  #carryOut(decision: Decision): void {
+  /** False if it has no effect yet. */
+  #carryOut(decision: Decision): boolean {
     if (decision.kind === "Schedule") {
       const status = { phase: "Scheduled", timeline: [] } as const;
       const { order } = decision;
       const made = { uid: `${order.name}-${this.now}`, createdAt: this.now, resourceVersion: "1" };
       this.departures = [...this.departures, { ...order, ...made, hold: false, status }];
-      return;
+      return true;
     }
-    if (decision.kind !== "Move" && decision.kind !== "Note" && decision.kind !== "Begin") return;
+    if (decision.kind === "Forget") {
+      this.departures = this.departures.filter(({ uid }) => uid !== decision.departure.uid);
+      return true;
+    }
+    if (decision.kind !== "Move" && decision.kind !== "Note" && decision.kind !== "Begin") {
+      return true;
+    }
     const departure = this.departures.find(({ uid }) => uid === decision.departure.uid);
     if (departure === undefined) throw new Error(`${decision.departure.uid} is there`);
     if (decision.kind === "Move") {
       const { departAt, deadlineAt } = decision;
       this.moves.push({ node: departure.node.name, at: this.now });
       this.#replace({ ...departure, departAt, deadlineAt });
-      return;
+      return true;
     }
+    if (decision.kind === "Begin" && this.#lags(departure.uid)) return false;
     const status = statusAfter(departure, { ...decision, at: this.now }) ?? departure.status;
     this.#replace({ ...departure, status });
-    if (decision.kind !== "Begin") return;
+    if (decision.kind !== "Begin") return true;
     this.begun.push({ departure, reason: decision.reason, at: this.now });
     this.#ends.push({ uid: departure.uid, at: instant(this.now + this.#options.drainMs()) });
     this.mostOut = Math.max(this.mostOut, this.#ends.length);
+    return true;
+  }
+
+  #lags(uid: string): boolean {
+    const since = this.#asked.get(uid) ?? this.now;
+    this.#asked.set(uid, since);
+    return this.now < since + (this.#options.lagMs ?? 0);
   }
 
   /** The node leaves, and a new one replaces it. */

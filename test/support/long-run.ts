@@ -6,6 +6,7 @@ export const longFiles: readonly string[] = [
   "test/cli/headless-demo.test.ts",
   "test/controller/crash.test.ts",
   "test/core/plan/plan-invariant.test.ts",
+  "test/core/plan/plan-rest.test.ts",
   "test/core/plan/plan.test.ts",
   "test/explore/departure-space.test.ts",
   "test/fault-machine/fault-durations.test.ts",

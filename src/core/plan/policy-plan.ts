@@ -14,6 +14,7 @@ import {
   smallestStepMs,
   spacingOf,
 } from "./spacing/spacing.ts";
+import { unlessBetter } from "./standing-plan.ts";
 import {
   type Classes,
   hasAllowedInstant,
@@ -116,7 +117,7 @@ function placeClasses(classes: Classes, scene: Scene): Placing {
   const best =
     classes.missed.length === 0 ? bestMs : bestWithMissed(classes, { ...scene, placed: inTurn });
   const overdue = placeOverdue(classes, around);
-  const placed = [...inTurn, ...overdue].sort(byTime);
+  const placed = unlessBetter([...inTurn, ...overdue], jobsOf(classes), scene).toSorted(byTime);
   const departures = withQueue(placed, classes, {
     // Without the late departure that starts now: it does not wait for itself.
     lastStart: asInstant(classes.pace.leftAt),
@@ -130,6 +131,11 @@ function placeClasses(classes: Classes, scene: Scene): Placing {
   };
   const moved = departures.filter((departure) => departure.movedFrom !== undefined).length;
   return { placed: { spacing, departures, hours, moved }, missedGapMs: missed.gapMs };
+}
+
+function jobsOf({ free, forced, missed, overdue, due, overdueDue }: Classes): readonly Job[] {
+  const waiting = [...due, ...overdueDue].map(({ job }) => job);
+  return [...free, ...forced, ...missed, ...overdue, ...waiting];
 }
 
 /**

@@ -129,7 +129,7 @@ function lateDeparture(due: readonly DueDeparture[]): DueDeparture | undefined {
  * A departure past its deadline was overdue when first planned, or has missed its time; one at its
  * deadline may have had no choice.
  */
-function reasonOf(
+export function reasonOf(
   { deadline, candidate }: Job,
   keptAt: number,
   { windows }: PlanCandidates["policy"],
