@@ -59,14 +59,15 @@ export function missingMachines(
   for (const policy of policies) {
     const own = byPolicy.get(policy.name) ?? [];
     // A Node object that is still there has another machine now.
-    const losses = lossesOf(own, policy, at).filter(
-      ({ departure }) => !there.has(uidOf(departure)),
-    );
-    if (losses.length === 0) continue;
+    const losses = lossesOf(own, policy).filter(({ departure }) => !there.has(uidOf(departure)));
+    if (!losses.some(({ untilAt }) => untilAt > at)) continue;
     const gone = own.filter((departure) => !there.has(uidOf(departure)));
     const came = [...cameOf(nodes.get(policy.name) ?? []), ...cameAndLeft(gone)];
     const left = withoutReplaced(losses, { came, shared });
-    missing.set(policy.name, left.missing);
+    missing.set(
+      policy.name,
+      left.missing.filter(({ untilAt }) => untilAt > at),
+    );
     shared = left.shared;
   }
   return missing;
@@ -76,23 +77,19 @@ function uidOf({ node }: Departure): string {
   return node.uid;
 }
 
-/** The machines that have left, the first one first, each of them once. */
-function lossesOf(
-  departures: readonly Departure[],
-  policy: Policy,
-  at: Instant,
-): readonly MissingMachine[] {
+/** The machines that have left, each of them once, by when they were gone. */
+function lossesOf(departures: readonly Departure[], policy: Policy): readonly MissingMachine[] {
   const losses = new Map<string, MissingMachine>();
   for (const departure of departures) {
     const goneAt = departure.status.endedAt;
     if (goneAt === undefined || !hasTakenMachine(departure)) continue;
     const untilAt = plus(goneAt, expectedForMs(departure, policy));
-    if (untilAt <= at) continue;
+    if (untilAt <= goneAt) continue;
     const { uid, bootID = "" } = departure.node;
     const isReleased = isOurs(departure);
     losses.set(`${uid} ${bootID}`, { departure, goneAt, isReleased, untilAt });
   }
-  return [...losses.values()].sort((a, b) => leftFrom(a) - leftFrom(b));
+  return [...losses.values()].sort((a, b) => a.goneAt - b.goneAt);
 }
 
 function expectedForMs(departure: Departure, { instance, replacement }: Policy): Millis {
@@ -132,7 +129,11 @@ function cameAndLeft(departures: readonly Departure[]): readonly number[] {
   return [...first.values()];
 }
 
-/** Each arrival takes the place of the machine that left first, if it came after that. */
+/**
+ * Each arrival takes the place of the machine that was gone first, of those that were leaving when
+ * it came and were still expected back. One that is no longer expected has had its arrivals: these
+ * do not count for a machine that left at the same time, and is gone only now.
+ */
 function withoutReplaced(
   losses: readonly MissingMachine[],
   arrivals: { readonly came: readonly number[]; readonly shared: readonly number[] },
@@ -141,12 +142,23 @@ function withoutReplaced(
     ...arrivals.came.map((at) => ({ at, isShared: false })),
     ...arrivals.shared.map((at) => ({ at, isShared: true })),
   ].sort((a, b) => a.at - b.at);
-  let replaced = 0;
+  const inTurn = losses.toSorted((a, b) => leftFrom(a) - leftFrom(b));
+  let next = 0;
+  const replaced = new Set<MissingMachine>();
+  /** Those that are leaving or gone, by when they are gone. */
+  const awaited: MissingMachine[] = [];
   const shared: number[] = [];
   for (const { at, isShared } of all) {
-    const next = losses[replaced];
-    if (next !== undefined && leftFrom(next) < at) replaced += 1;
+    for (; next < inTurn.length && leftFrom(inTurn[next] as MissingMachine) < at; next += 1) {
+      const loss = inTurn[next] as MissingMachine;
+      const place = awaited.findLastIndex(({ goneAt }) => goneAt <= loss.goneAt) + 1;
+      awaited.splice(place, 0, loss);
+    }
+    const expected = awaited.findIndex(({ untilAt }) => at < untilAt);
+    awaited.splice(0, expected < 0 ? awaited.length : expected);
+    const heirOf = awaited.shift();
+    if (heirOf !== undefined) replaced.add(heirOf);
     else if (isShared) shared.push(at);
   }
-  return { missing: losses.slice(replaced), shared };
+  return { missing: losses.filter((one) => !replaced.has(one)), shared };
 }

@@ -59,6 +59,26 @@ describe("a machine that has left", () => {
     expect(missingIn({ unowned, departures })).toEqual({ spot: ["n2"] });
   });
 
+  it("is not replaced by the node that took the place of another one while it drained", () => {
+    const policies = [aPolicy(released)];
+    const status = { startedAt: minutesAgo(125) };
+    const long = left("n1", 1, { status });
+    const preempted = left("n2", 66, { cause: "SpotInterruption" });
+    const nodes = [aNode("n2", { uid: "n2-2", createdAt: minutesAgo(65) })];
+    expect(missingIn({ policies, nodes, departures: [long, preempted] })).toEqual({ spot: ["n1"] });
+    // One that came before the other was taken is its own: it was reserved for it.
+    const reserved = aNode("n3", { createdAt: minutesAgo(120) });
+    const both = [reserved, ...nodes];
+    expect(missingIn({ policies, nodes: both, departures: [long, preempted] }).spot).toEqual([]);
+  });
+
+  it("no longer takes the nodes that come once it is not expected back", () => {
+    const policies = [aPolicy(released)];
+    const departures = [left("n1", 10), left("n2", 80, { cause: "SpotInterruption" })];
+    const nodes = [aNode("n3", { createdAt: minutesAgo(8) })];
+    expect(missingIn({ policies, nodes, departures })).toEqual({ spot: [] });
+  });
+
   it("is not missing if another machine has taken its Node object over", () => {
     const nodes = [aNode("n1", { bootID: "boot-2" })];
     expect(missingIn({ nodes, departures: [left("n1", 60)] })).toEqual({ spot: [] });
