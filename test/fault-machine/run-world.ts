@@ -19,9 +19,11 @@ export interface Run {
   readonly coverage: Coverage;
 }
 
-/** After the faults: so long the policy goes on, and then so long it is paused. */
+/** After the faults, so long the policy goes on. */
 const calmMinutes = 60;
-const restMinutes = 100;
+/** Then it is paused for so long, or until the pods of a last drain have had their grace. */
+const leastRestMinutes = 100;
+const afterGraceMinutes = 20;
 /** What is written after this counts as written at rest. */
 const restAfterMinutes = 40;
 
@@ -83,6 +85,7 @@ export async function runWorld(
   isOver ||= await pass(calmMinutes);
   stage.patch("policies", "spot", { spec: { paused: true } });
   view.restFrom = stage.clock.now() + minutes(restAfterMinutes);
+  const restMinutes = restOf(world);
   if (!isOver) await pass(restMinutes);
   stage.tell({ kind: "End" });
   for (const replica of stage.replicas) replica.stop();
@@ -93,6 +96,11 @@ export async function runWorld(
   const nodeHours = hours * world.nodes.length;
   const departures = coverage.departures();
   return { violations, digest: digest?.digest("hex"), events, departures, nodeHours, coverage };
+}
+
+function restOf({ workloads }: World): number {
+  const graces = workloads.map(({ graceSeconds }) => graceSeconds / 60 + afterGraceMinutes);
+  return Math.max(leastRestMinutes, ...graces);
 }
 
 /** Begins each fault when its time has come, and ends it when its time is over. */
