@@ -228,6 +228,7 @@ export const departureStatus: ObjectField = {
       properties: {
         id: textField({ description: "The id that its cloud or its owner gave it." }),
         mode: textField({ description: "How it is released: a value of instance.release." }),
+        providerID: textField({ description: "The `spec.providerID` of its Node." }),
       },
     },
     drain,

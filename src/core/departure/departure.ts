@@ -152,6 +152,10 @@ export interface MachineRecord {
    * Absent in the status of an older version.
    */
   readonly mode?: Exclude<ReleaseMode, "None"> | undefined;
+  /**
+   * The Node's, which the Departure may not name. Absent in the status of an older version.
+   */
+  readonly providerID?: string | undefined;
 }
 
 export interface DepartureStatus {

@@ -4,6 +4,7 @@ import { inTheLightOf, isInDoubt } from "../notice/machine-evidence.ts";
 import { isCloudsToTake } from "./cloud-takes.ts";
 import { recounted } from "./drain-steps.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
+import { providerOf } from "./machine-record.ts";
 import { releaseKey } from "./release-fault.ts";
 
 /**
@@ -64,7 +65,7 @@ function isNews({ departure, status, now }: Evaluation): boolean {
  * the machine, and nothing waits for a read. While we release the machine, its node is expected to
  * disappear. While we wait for the cloud, a node that disappears, or has another machine, ends the
  * wait; and so it does while our release is retried, since a release whose answers are lost may
- * have been done.
+ * have been done, and if nothing else identifies the machine, which then cannot be released.
  */
 function concerns(found: Interruption, evaluation: Evaluation): boolean {
   const { machine, reason, phase } = evaluation.status;
@@ -74,7 +75,8 @@ function concerns(found: Interruption, evaluation: Evaluation): boolean {
   if (phase !== "Releasing") return true;
   const isRetried = machine && evaluation.memory.asked[releaseKey(machine.id)]?.fault !== undefined;
   const isOurs = evaluation.memory.releasedNumber !== undefined;
-  if (isGone && !isOurs && (isRetried || reason === "ReleaseRetried")) return true;
+  const isWaiting = isRetried || reason === "ReleaseRetried" || !providerOf(evaluation);
+  if (isGone && !isOurs && isWaiting) return true;
   if (!isCloudsToTake(evaluation)) return false;
   const isReleasedByUs = machine !== undefined && reason !== "ReleaseFailed";
   const isUndone = found.event === "Withdrawn" || found.event === "Cancelled";

@@ -10,16 +10,18 @@ import { releaseFailed } from "./release-fault.ts";
 import type { DepartureScene, RequestFault } from "./scene.ts";
 
 /**
- * Absent in a hand-written Departure: then that of the Node of the same uid, which never changes,
- * as watched or as of the last identity check.
+ * Absent in a Departure that was written by hand, or by an agent: then that of the Node of the same
+ * uid, which never changes, as watched, as of the last identity check, or as recorded. Undefined:
+ * nothing identifies the machine.
  */
 export function providerOf(of: {
   readonly scene: Pick<DepartureScene, "departure" | "node">;
   readonly memory: Pick<Memory, "target">;
 }): string | undefined {
-  const { node: named } = of.scene.departure;
+  const { node: named, status } = of.scene.departure;
   const known = [of.scene.node, of.memory.target].filter((node) => node?.uid === named.uid);
-  return named.providerID ?? known.find((node) => node?.providerID)?.providerID;
+  const { providerID } = known.find((node) => node?.providerID) ?? {};
+  return named.providerID ?? providerID ?? status.machine?.providerID;
 }
 
 /**
@@ -37,7 +39,7 @@ export function machineRecorded(
     const fault = evaluation.faultOf("machine");
     return fault === undefined ? "Wait" : releaseFailed(fault, evaluation);
   }
-  const providerID = providerOf(evaluation) ?? "";
+  const providerID = providerOf(evaluation);
   const named = { name: departure.node.name, providerID };
   const another = state.kind === "Present" && anothersMachine(named, state.names);
   if (another) {
@@ -46,7 +48,7 @@ export function machineRecorded(
   const id = idOf(state, evaluation);
   if (id === undefined) return machineAbsent(state, evaluation);
   evaluation.remember({ described: since });
-  evaluation.intend({ ...status, machine: { id, mode } });
+  evaluation.intend({ ...status, machine: { id, mode, providerID } });
   return "Known";
 }
 
@@ -68,8 +70,7 @@ function machineAbsent({ kind }: MachineState, evaluation: Evaluation): StepFind
     kind === "Absent"
       ? "finds no such machine"
       : "shows a machine that is younger than the departure";
-  const providerID = providerOf(evaluation) ?? "";
-  const problem = `Cannot release ${providerID}: its cloud ${found}, but its kubelet still reports; expected credentials for the account, project and region in which it runs`;
+  const problem = `Cannot release ${providerOf(evaluation)}: its cloud ${found}, but its kubelet still reports; expected credentials for the account, project and region in which it runs`;
   return releaseFailed(refusal(problem), evaluation);
 }
 

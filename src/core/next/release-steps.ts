@@ -53,8 +53,7 @@ export function released(evaluation: Evaluation): StepFinding {
   const mode = modeOf(evaluation);
   if (mode === "None") return "Wait";
   if (evaluation.memory.kept !== undefined) return evaluation.memory.kept;
-  const isGone =
-    evaluation.memory.releasedNumber !== undefined || providerOf(evaluation) === undefined;
+  const isGone = evaluation.memory.releasedNumber !== undefined;
   const found = isGone ? undefined : machineGone(mode, evaluation);
   if (found !== undefined) return found;
   if (!isLookedAfter(evaluation)) return "Wait";

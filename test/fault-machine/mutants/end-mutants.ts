@@ -136,8 +136,8 @@ export const endMutants: readonly Mutant[] = [
     edits: [
       edit(
         "core/next/release-steps.ts",
-        "evaluation.memory.releasedNumber !== undefined || providerOf",
-        "evaluation.memory.releasedNumber === undefined || providerOf",
+        "const isGone = evaluation.memory.releasedNumber !== undefined;",
+        "const isGone = evaluation.memory.releasedNumber === undefined;",
       ),
     ],
     kinds: anyKind,

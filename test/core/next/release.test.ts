@@ -1,0 +1,54 @@
+import { describe, expect, it } from "vitest";
+import { freshMemory, type Memory } from "../../../src/core/next/memory.ts";
+import { next } from "../../../src/core/next/next.ts";
+import { aNode } from "../fleet-builder.ts";
+import { aScene, failed, known, marked, statusIn, theNode, timeAt } from "./departure-scene.ts";
+
+const start: Memory = {
+  ...freshMemory(timeAt(0, 1)),
+  ...{ markedFor: "Planned undefined undefined", cordonedMs: -60_000 },
+};
+
+const nameless = { ...theNode, providerID: undefined };
+const releasing = statusIn(["Preparing", "Draining", "Releasing"]);
+
+describe("a departure whose machine nothing identifies", () => {
+  it("is not released without its Node: that is gone, and nobody knows why", () => {
+    const facts = { nodeNow: known({ node: undefined }, 9) };
+    const departure = { node: nameless, status: releasing };
+    const { status, requests } = next(
+      aScene({ departure, node: undefined, facts }),
+      start,
+      timeAt(200, 2),
+    );
+    expect(status).toMatchObject({ phase: "Ended", reason: "NodeGone" });
+    expect(requests).toEqual([]);
+  });
+
+  it("does not delete the Node of a machine that may run: it is given back", () => {
+    const fault = { code: "NOT_FOUND", message: "it has no providerID" };
+    const node = { ...marked(), providerID: undefined };
+    const departure = { node: nameless, status: releasing };
+    const facts = { machine: failed(fault) };
+    const { status, requests } = next(aScene({ departure, node, facts }), start, timeAt(200, 2));
+    expect(status).toMatchObject({ phase: "RollingBack", reason: "ReleaseFailed" });
+    expect(requests).toEqual([]);
+  });
+});
+
+it("a machine is recorded with its providerID, which the Departure may not name", () => {
+  const departure = { node: nameless, status: releasing };
+  const state = { kind: "Present", id: "id-1", bornAt: undefined, running: true } as const;
+  const facts = { machine: known(state, 9) };
+  const { status } = next(aScene({ departure, node: marked(), facts }), start, timeAt(200, 2));
+  const { providerID } = aNode("n1");
+  expect(status.machine).toEqual({ id: "id-1", mode: "Recreate", providerID });
+});
+
+it("a new leader releases the machine that is recorded, although its Node is gone", () => {
+  const machine = { id: "id-1", mode: "Recreate", providerID: "gce://p/z/n1" } as const;
+  const departure = { node: nameless, status: { ...releasing, machine } };
+  const { requests } = next(aScene({ departure, node: undefined }), start, timeAt(200, 2));
+  const { id: machineId, providerID } = machine;
+  expect(requests).toMatchObject([{ kind: "Release", machineId, providerID }]);
+});
