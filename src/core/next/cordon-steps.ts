@@ -1,3 +1,4 @@
+import { minutes } from "../time/time.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
 
 /** Cordons and marks the node in one patch that checks its identity. */
@@ -36,9 +37,22 @@ function yieldedTo(owner: string, evaluation: Evaluation): StepFinding {
   return cordoned(evaluation);
 }
 
+/**
+ * How long an uncordon may fail of a node that the watch does not show. If the node is there after
+ * all, its marks are those of an ended departure, and are removed when it is seen.
+ */
+const unseenFailingMs = minutes(1);
+
 /** Uncordons the node; one that Lastcall did not cordon stays as it is. */
 export function uncordoned(evaluation: Evaluation): StepFinding {
-  const { name: departure } = evaluation.departure;
-  const freed = evaluation.ask({ kind: "Uncordon", departure, key: "uncordon" });
-  return freed === undefined ? "Wait" : undefined;
+  const { departure, scene, now } = evaluation;
+  const { name } = departure;
+  const freed = evaluation.ask({ kind: "Uncordon", departure: name, key: "uncordon" });
+  if (freed !== undefined) return undefined;
+  const { fault, sinceMs = now.ms } = evaluation.memory.asked.uncordon ?? {};
+  if (fault === undefined || scene.node?.uid === departure.node.uid) return "Wait";
+  const endsMs = sinceMs + unseenFailingMs;
+  if (now.ms >= endsMs) return undefined;
+  evaluation.lookAtMs(endsMs);
+  return "Wait";
 }

@@ -43,9 +43,17 @@ function confirmed(found: Interruption, evaluation: Evaluation): StepFinding {
   const isLost = read && interruptionOf(evaluation.departure, read.node)?.event === event;
   if (isLost) return recounted(evaluation, lost.number) ? found : "Wait";
   if (read !== undefined) evaluation.remember({ lost: { ...lost, isDenied: true } });
-  if (evaluation.memory.lost?.isDenied !== true) return "Wait";
+  if (evaluation.memory.lost?.isDenied !== true) return isAwaited(evaluation) ? "Wait" : undefined;
   evaluation.lookAtMs(lost.ms + deniedForMs);
   return undefined;
+}
+
+/**
+ * Whether the phase stands still until the read: pods are evicted only from the departing machine.
+ * The requests of other phases look at the Node themselves, and go on if the read fails.
+ */
+function isAwaited(evaluation: Evaluation): boolean {
+  return evaluation.status.phase === "Draining" || evaluation.faultOf("nodeNow") === undefined;
 }
 
 /** A notice that starts a departure which waits, or is being rolled back, from the beginning. */

@@ -3,6 +3,7 @@ import { freshMemory, type Memory } from "../../../src/core/next/memory.ts";
 import { type Next, next } from "../../../src/core/next/next.ts";
 import type { DepartureScene } from "../../../src/core/next/scene.ts";
 import { minutes } from "../../../src/core/time/time.ts";
+import { pod } from "../drain/drain-scene.ts";
 import { aPolicy } from "../fleet-builder.ts";
 import {
   aScene,
@@ -14,6 +15,7 @@ import {
   statusIn,
   theNode,
   timeAt,
+  unanswered,
 } from "./departure-scene.ts";
 
 const start: Memory = { ...freshMemory(timeAt(0, 1)), markedFor: "Planned undefined undefined" };
@@ -94,5 +96,46 @@ describe("a node that the watch shows as gone, and a read as there", () => {
     const facts = { nodeNow: known({ node: undefined }, 4), machineBehind: failed() };
     const { status: after } = next({ ...gone, facts }, again.memory, timeAt(60_020, 5));
     expect(after.phase).toBe("Ended");
+  });
+});
+
+describe("a node that the watch shows as gone, and that cannot be read", () => {
+  const unreadable = { nodeNow: failed() };
+
+  it("is awaited by its roll-back for a minute: its marks, if it has any, are removed later", () => {
+    const status = statusIn(["Preparing", "Draining", "RollingBack"], { reason: "DrainTimeout" });
+    const scene = aScene({ departure: { status }, node: undefined, facts: unreadable });
+    const refused = { ...start, asked: { uncordon: unanswered("Uncordon") } };
+    const early = next(scene, refused, timeAt(59_000, 2));
+    expect(early.status.phase).toBe("RollingBack");
+    expect(early.lookAgainAt).toBe(at(60_000));
+    const { status: after } = next(scene, early.memory, timeAt(60_000, 3));
+    expect(after).toMatchObject({ phase: "Ended", outcome: "RolledBack", reason: "DrainTimeout" });
+  });
+
+  it("does not keep the actions around it from being undone", () => {
+    const status = statusIn(["Preparing", "Draining", "RollingBack"]);
+    const actions = [{ name: "targets", kind: "deregisterTargets", at: "AtNotice" } as never];
+    const scene = aScene({ departure: { status }, node: undefined, facts: unreadable, actions });
+    const { requests } = next(scene, start, timeAt(0, 2));
+    expect(requests.map(({ kind }) => kind)).toEqual(["UndoActions"]);
+  });
+
+  it("is given up when nobody has taken its machine for as long as the policy says", () => {
+    const none = aPolicy({ ...policy, instance: { ...policy.instance, release: "None" } });
+    const status = statusIn(["Preparing", "Draining", "Releasing"]);
+    const on = { departure: { status }, node: undefined, facts: unreadable, policy: none };
+    const ms = 2000 + none.instance.awaitMachineMs;
+    expect(next(aScene(on), start, timeAt(ms, 2)).status).toMatchObject({
+      ...{ phase: "RollingBack", reason: "MachineNotTaken" },
+    });
+  });
+
+  it("keeps its pods: they may be another machine's by now", () => {
+    const status = statusIn(["Preparing", "Draining"]);
+    const facts = { ...unreadable, pods: known([pod("web-1")]), budgets: known([]) };
+    const memory = { ...start, target: theNode, identifiedIn: "Draining" as const };
+    const scene = aScene({ departure: { status }, node: undefined, facts });
+    expect(next(scene, memory, timeAt(2000, 2)).requests).toEqual([]);
   });
 });
