@@ -97,7 +97,9 @@ const answerWithinMs = 5000;
 /** What ended a departure, as far as there is evidence: the cloud is asked first. */
 export function withEvidence(found: StepFinding, evaluation: Evaluation): StepFinding {
   if (found === undefined || found === "Wait") return found;
-  const { departure, status, now } = evaluation;
+  const { status, now } = evaluation;
+  const node = { ...evaluation.departure.node, providerID: providerOf(evaluation) };
+  const departure = { ...evaluation.departure, node };
   if (status.phase === "RollingBack" || !isInDoubt(found, departure)) return found;
   const { ms, number } = now;
   if (evaluation.memory.evidence === undefined) evaluation.remember({ evidence: { ms, number } });

@@ -35,6 +35,20 @@ it("a node that goes while the departure is rolled back ends it as gone", () => 
   expect(after).toMatchObject({ phase: "Ended", reason: "NodeGone", outcome: "Preempted" });
 });
 
+it("a deleted Node is no preemption if its machine runs, though the Departure does not name it", () => {
+  const node = { ...theNode, providerID: undefined };
+  const departure = { node, status: statusIn(["Preparing", "Draining"]), createdAt: at(0) };
+  const bornAt = at(-60_000);
+  const running = { kind: "Present", id: "1", bornAt, running: true } as const;
+  const facts = { nodeNow: known({ node: undefined }, 9), machineBehind: known(running, 9) };
+  const scene = aScene({ departure, node: undefined, facts });
+  const memory = { ...start, target: theNode, identifiedIn: "Draining" as const };
+  expect(next(scene, memory, timeAt(2000, 4)).status).toMatchObject({
+    ...{ phase: "RollingBack", reason: "CancelledByPerson" },
+    message: expect.stringContaining("its machine still runs"),
+  });
+});
+
 it.each([
   { what: "whose machine we have released is expected", releasedNumber: 3, reason: "Released" },
   {
