@@ -61,14 +61,22 @@ function stage() {
     record.write();
     await record.settled();
   };
-  const heldMeanwhile = () => {
-    guarded = { hold: true, resourceVersion: "8" };
+  const meetsMeanwhile = (changes: Partial<Departure>) => {
+    guarded = { ...changes, resourceVersion: "8" };
   };
+  const othersWrite = (status: DepartureStatus) => {
+    there = { ...there, status, resourceVersion: "8" };
+  };
+  const actionWrites = () =>
+    statusWriter.write(state.seen, ({ status }) => ({ ...status, actions: [] }));
   return {
-    ...{ state, write, heldMeanwhile },
+    ...{ state, record, write, meetsMeanwhile, othersWrite, actionWrites },
     ...{ there: () => there.status.drain?.left, drops: () => drops },
+    phase: () => there.status.phase,
   };
 }
+
+const rollingBack: DepartureStatus = { phase: "RollingBack", timeline: [] };
 
 it("a status that arrived without an answer is our own, however far the drain is by then", async () => {
   const one = stage();
@@ -83,11 +91,53 @@ it("a status that arrived without an answer is our own, however far the drain is
 
 it("a hold that the finalizer met comes before the status", async () => {
   const one = stage();
-  one.heldMeanwhile();
+  one.meetsMeanwhile({ hold: true });
   await one.write(5, false);
   expect(one.there()).toBeUndefined();
   expect(one.drops()).toBe(1);
   expect(one.state.seen.hold).toBe(true);
   await one.write(5, false);
   expect(one.there()).toBe(5);
+});
+
+it.each([
+  ["finalizer", (one: ReturnType<typeof stage>) => one.meetsMeanwhile({ status: rollingBack })],
+  [
+    "write of an action",
+    async (one: ReturnType<typeof stage>) => {
+      one.othersWrite(rollingBack);
+      await one.actionWrites();
+    },
+  ],
+] as const)("a status that the %s met is decided on, and not replaced", async (_, meets) => {
+  const one = stage();
+  one.state.remember({ own: ["pod-1"] });
+  await meets(one);
+  await one.write(5, false);
+  expect(one.phase()).toBe("RollingBack");
+  expect(one.state.memory.own).toEqual([]);
+  expect(one.drops()).toBe(1);
+  expect(one.state.newest.phase).toBe("RollingBack");
+});
+
+it("what the write of an action met is decided on although nothing else is to be written", async () => {
+  const one = stage();
+  one.state.remember({ own: ["pod-1"] });
+  await one.actionWrites();
+  one.record.seeOthers();
+  expect(one.state.memory.own).toEqual(["pod-1"]);
+  one.othersWrite(rollingBack);
+  await one.actionWrites();
+  one.record.seeOthers();
+  expect(one.state.memory.own).toEqual([]);
+  expect(one.drops()).toBe(1);
+});
+
+it("a label that somebody sets meanwhile delays no status", async () => {
+  const one = stage();
+  one.state.remember({ own: ["pod-1"] });
+  one.othersWrite(one.state.recorded.status);
+  await one.write(5, false);
+  expect(one.there()).toBe(5);
+  expect(one.drops()).toBe(0);
 });

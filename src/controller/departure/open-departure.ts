@@ -224,6 +224,7 @@ export class OpenDeparture {
     if (this.#isClosed) return;
     const state = this.#state;
     const held = this.holdsBudgets;
+    this.#record.seeOthers();
     const now = state.nextTime();
     let out: Next;
     try {

@@ -47,6 +47,8 @@ export class StatusRecord {
   #isWriting = false;
   #writing: Promise<void> = Promise.resolve();
   #unwritten: DepartureScene["unwritten"];
+  /** What everything was decided on: the status as opened, or as last written or met here. */
+  #known: DepartureStatus;
   /** What was sent since the last answer, the newest first: each may have arrived. */
   #unanswered: readonly DepartureStatus[] = [];
   #faults = 0;
@@ -57,6 +59,7 @@ export class StatusRecord {
   constructor(options: StatusRecordOptions) {
     this.#options = options;
     this.#openedMs = options.options.clock.monotonic();
+    this.#known = options.state.recorded.status;
   }
 
   get isWriting(): boolean {
@@ -66,6 +69,28 @@ export class StatusRecord {
   /** Why it could not be written, and since when. */
   get unwritten(): DepartureScene["unwritten"] {
     return this.#unwritten;
+  }
+
+  /**
+   * Notes what somebody else has written, and a write of an action or of the finalizer has met:
+   * everything is decided again on it.
+   */
+  seeOthers(): void {
+    const { state, onDropped } = this.#options;
+    const { status } = state.recorded;
+    if (status === this.#known || this.#isWriting) return;
+    const isOurs = [this.#known, ...this.#unanswered].some((one) => isSameStatus(one, status));
+    this.#known = status;
+    if (isOurs) return;
+    this.#forget();
+    onDropped();
+  }
+
+  /** What is on its way still arrives. */
+  #forget(): void {
+    const { state } = this.#options;
+    const asked = inFlightOf(state.memory);
+    state.memory = { ...freshMemory(state.nextTime()), asked };
   }
 
   /** Writes what is not written, unless it is to wait. */
@@ -119,7 +144,7 @@ export class StatusRecord {
 
   async #record(): Promise<void> {
     const { state, statusWriter, signal, onGone } = this.#options;
-    const write = new IntendedWrite(state, this.#unanswered);
+    const write = new IntendedWrite(state, [this.#known, ...this.#unanswered]);
     try {
       const after = await statusWriter.write(state.seen, (fresh) => write.statusOn(fresh));
       state.hears();
@@ -139,6 +164,7 @@ export class StatusRecord {
 
   #written(after: Departure, { sent, met }: IntendedWrite): void {
     const { state, onDropped } = this.#options;
+    this.#known = after.status;
     if (met === undefined) {
       const { intended } = state.memory;
       const open = intended === sent ? undefined : intended;
@@ -148,8 +174,7 @@ export class StatusRecord {
     // What was decided on the old one is decided again.
     const { resourceVersion, status } = state.seen;
     state.seen = { ...after, resourceVersion, status };
-    const asked = inFlightOf(state.memory);
-    if (met === "OtherStatus") state.memory = { ...freshMemory(state.nextTime()), asked };
+    if (met === "OtherStatus") this.#forget();
     else state.remember({ intended: undefined });
     onDropped();
   }
@@ -180,48 +205,38 @@ export class StatusRecord {
 /** One write of the status as it should stand, and what it met. */
 class IntendedWrite {
   readonly #state: OpenState;
-  readonly #unanswered: readonly DepartureStatus[];
-  /** What it was decided on. */
+  /** What it was decided on, and our own earlier writes, whose answers were lost. */
+  readonly #own: readonly DepartureStatus[];
   readonly #seen: Departure;
   /** What was sent last. */
   sent: DepartureStatus | undefined;
   /** What somebody else has changed, so that nothing was written. */
   met: "OtherSpec" | "OtherStatus" | undefined;
 
-  constructor(state: OpenState, unanswered: readonly DepartureStatus[]) {
+  constructor(state: OpenState, own: readonly DepartureStatus[]) {
     this.#state = state;
     this.#seen = state.seen;
-    this.#unanswered = unanswered;
+    this.#own = own;
   }
 
   /** The status to write onto the Departure as it is; undefined if nothing is to be written. */
   statusOn(fresh: Departure): DepartureStatus | undefined {
-    const { memory, recorded } = this.#state;
-    const { intended } = memory;
-    // The finalizer may have met the change, and have written after it.
-    const isChanged = fresh.resourceVersion !== recorded.resourceVersion;
-    if ((isChanged && !this.#isOurs(fresh)) || !isSameSpec(fresh, this.#seen)) {
-      this.met = this.#changeOf(fresh, intended);
-      if (this.met !== undefined) return undefined;
-    }
+    const { intended } = this.#state.memory;
+    this.met = this.#changeOf(fresh, intended);
+    if (this.met !== undefined) return undefined;
     this.sent = intended;
     if (intended === undefined) return undefined;
     const { actions, policy } = fresh.status;
     return { ...intended, ...(actions && { actions }), policy: intended.policy ?? policy };
   }
 
-  /** Our own write, this one or an earlier one, whose answer was lost. */
-  #isOurs({ status }: Departure): boolean {
-    const sent = this.sent === undefined ? this.#unanswered : [this.sent, ...this.#unanswered];
-    return sent.some((one) => isSameStatus(status, one));
-  }
-
+  /** Whether somebody else has written the status, or the spec. */
   #changeOf(fresh: Departure, intended: DepartureStatus | undefined) {
-    const { recorded, isPressing } = this.#state;
-    const isKnown = isSameStatus(fresh.status, recorded.status) || this.#isOurs(fresh);
-    if (!isKnown) return "OtherStatus";
+    const own = this.sent === undefined ? this.#own : [this.sent, ...this.#own];
+    if (!own.some((one) => isSameStatus(one, fresh.status))) return "OtherStatus";
+    if (isSameSpec(fresh, this.#seen)) return undefined;
     // Under a notice it has been acted upon already.
-    return isPressing && intended && runsAhead(intended) ? undefined : "OtherSpec";
+    return this.#state.isPressing && intended && runsAhead(intended) ? undefined : "OtherSpec";
   }
 }
 
