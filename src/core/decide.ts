@@ -22,7 +22,7 @@ import {
   mayBeIgnored,
 } from "./departure/departure.ts";
 import { isKnownPhase } from "./departure/ledger.ts";
-import { budgetVerdict, readBudgets, withStart } from "./limits/budget.ts";
+import { budgetVerdict, readBudgets } from "./limits/budget.ts";
 import { asksOutside } from "./limits/gate.ts";
 import {
   interruptionOf,
@@ -31,6 +31,7 @@ import {
   policyFor,
   reactionTo,
 } from "./notice/interruption.ts";
+import { ask, begin } from "./plan/begin.ts";
 import type { FleetPlan, PlannedDeparture } from "./plan/fleet-plan.ts";
 import { hold, type NoteEvent, note, type Why } from "./plan/hold.ts";
 import { withoutEarlyMoves } from "./plan/late-move.ts";
@@ -46,10 +47,10 @@ import {
 } from "./plan/plan.ts";
 import { explainPlan } from "./plan/plan-report.ts";
 import { type StartQuestion, startVerdict } from "./plan/start.ts";
-import type { BadPolicy, Policy } from "./policy/policy.ts";
-import { type ReleasabilityQuestion, releaseVerdict } from "./policy/release-answer.ts";
-import { explain, type Reason } from "./reason/reason.ts";
-import { formatInstant, type Instant, instant } from "./time/time.ts";
+import { type BadPolicy, defaultPolicy, type Policy } from "./policy/policy.ts";
+import { releaseVerdict } from "./policy/release-answer.ts";
+import { explain } from "./reason/reason.ts";
+import { earliest, formatInstant, type Instant, instant, later, plus } from "./time/time.ts";
 
 /**
  * Decides what to do now for every node and every departure, each with its reason, and when to
@@ -67,6 +68,7 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     former: Map.groupBy(snapshot.departures, (one) => one.node.uid),
     named: new Map(snapshot.departures.map((one) => [one.name, one])),
     nodes: new Map(snapshot.nodes.map((node) => [node.name, node])),
+    lastStarts: newestStarts(snapshot.departures, now),
     live: Map.groupBy(inForce, (one) => one.node.uid),
     bad: new Map(plan.bad.map(({ policy }) => [policy.name, policy])),
     ledger: readBudgets(snapshot, now, indexed.health),
@@ -89,8 +91,10 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
  * pressing notice starts. Policies that share a budget take turns, and in each of them the punctual
  * departures go first.
  */
-function inTurn({ departures }: Snapshot, { planned, now }: Pass): readonly Departure[] {
-  const lastStarts = newestStarts(departures, now);
+function inTurn(
+  { departures }: Snapshot,
+  { planned, now, lastStarts }: Pass,
+): readonly Departure[] {
   const startOf = ({ policy = "" }: Departure): number => lastStarts.get(policy)?.at ?? 0;
   const lateness = ({ node }: Departure): number => {
     const { isLate, reason } = planned.get(node.uid)?.entry ?? {};
@@ -167,8 +171,9 @@ function underWay(departure: Departure, pass: Pass): Decision[] {
 
 /**
  * A user's request waits for its own instant, for a healthy fleet, for the budgets and until its
- * machine can be released, but for no window or other gate. If its instant is past the node's
- * deadline, the planned departure comes first; whichever starts first takes the node.
+ * machine can be released, but for no window or other gate. Its deadline overrides fleet and
+ * budgets, for one request after another. If its instant is past the node's deadline, the planned
+ * departure comes first; whichever starts first takes the node.
  */
 function manual(departure: Departure, pass: Pass): Decision[] {
   const { departAt, deadlineAt, hold: held } = departure;
@@ -188,16 +193,37 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   // A person who asks for a departure may help with its pods.
   const isHeld = release.kind === "Held" && release.reason !== "DrainImpossible";
   if (isHeld) return hold(departure, release, pass);
-  const forced = deadlineAt !== undefined && now >= deadlineAt;
-  const unhealthy = forced ? undefined : pass.health.get(policy.name)?.hold;
-  if (unhealthy !== undefined) return hold(departure, unhealthy, pass);
-  const start = { departure, reason: "Requested", policy, node } as const;
-  if (policy.budgets.length > 0 && !forced) {
-    if (pass.begun.has(policy.name)) return [];
-    const budget = budgetVerdict(pass.ledger, { policy, node });
-    if (budget.kind === "Held") return hold(departure, budget, pass);
+  const named = underName(policy, departure, pass);
+  if (named !== undefined) return named;
+  const unhealthy = pass.health.get(policy.name)?.hold;
+  if (pass.begun.has(policy.name) && (policy.budgets.length > 0 || unhealthy)) return [];
+  const budget = budgetVerdict(pass.ledger, { policy, node });
+  const standing = unhealthy ?? (budget.kind === "Held" ? budget : undefined);
+  const forcedAt = deadlineAt && later(deadlineAt, opensAgainAt(policy, pass));
+  if (standing !== undefined && (forcedAt === undefined || now < forcedAt)) {
+    pass.wakeAt = earliest(pass.wakeAt, forcedAt);
+    return hold(departure, standing, pass);
   }
+  const start = { departure, reason: "Requested", policy, node } as const;
   return release.kind === "NotAsked" ? ask(node, release, pass) : [begin(start, pass)];
+}
+
+/** When another start may be forced: what is right for one node does not hold for a cohort. */
+function opensAgainAt({ name, spacing }: Policy, { lastStarts, now }: Pass): Instant {
+  const last = lastStarts.get(name);
+  return last === undefined ? now : plus(last.at, spacing.minMs);
+}
+
+/**
+ * Gives a departure the name of the policy that it follows: that policy's budgets, waves and gates,
+ * and its pace, find it by that name. Undefined if it has it.
+ */
+function underName(policy: Policy, departure: Departure, { now }: Pass): Decision[] | undefined {
+  const { name } = policy;
+  if (policy === defaultPolicy || name === departure.policy) return undefined;
+  const { departAt = now } = departure;
+  const reason = isVoluntary(departure.cause) ? "Requested" : "Noticed";
+  return [{ kind: "Move", departure, departAt, policy: name, ...because(reason, departure) }];
 }
 
 function unreadableAs({ name, problem }: BadPolicy): Why {
@@ -254,12 +280,8 @@ function advised(departure: Departure, pass: Pass): Decision[] {
   if (isLeavingByAnother(departure, pass)) return hold(departure, { reason: "Started" }, pass);
   const bad = pass.bad.get(policy.name);
   if (bad !== undefined) return hold(departure, unreadableAs(bad), pass);
-  // The policy's budgets, waves and gates find the departure by the policy's name.
-  if (policy.name !== (departure.policy ?? "")) {
-    const { departAt = now } = departure;
-    const words = because("Noticed", departure);
-    return [{ kind: "Move", departure, departAt, policy: policy.name, ...words }];
-  }
+  const named = underName(policy, departure, pass);
+  if (named !== undefined) return named;
   const planned = { reason: "Spaced", deadlineAt: never, overridesBudgetAt: never } as const;
   return due(departure, { policy, planned }, pass);
 }
@@ -286,16 +308,6 @@ function due(departure: Departure, { policy, planned }: Due, pass: Pass): Decisi
   if (policy.dryRun) return [{ kind: "Leave", node, ...because("DryRun", departure) }];
   const reason = isOurs ? verdict.reason : "Noticed";
   return [begin({ departure, reason, policy, node }, pass)];
-}
-
-/** Asks the cloud about the machine; nothing is decided about the node until the answer arrives. */
-function ask(
-  node: NodeFacts,
-  { mode }: Pick<ReleasabilityQuestion, "mode">,
-  pass: Pass,
-): Decision[] {
-  pass.asks.push({ node, mode });
-  return [];
 }
 
 /**
@@ -367,21 +379,6 @@ function schedule(node: NodeFacts, { entry, policy }: Planned, pass: Pass): Deci
 
 function sentenceOf(entry: PlannedDeparture, policy: string | undefined): string {
   return explainPlan(entry.reason, { ...entry, node: entry.node.name, policy });
-}
-
-interface Start {
-  readonly departure: Departure;
-  readonly reason: Reason;
-  readonly policy: Policy;
-  readonly node: NodeFacts;
-}
-
-/** Starts a departure and counts it in the budgets, even if it waits for no budget itself. */
-function begin({ departure, reason, policy, node }: Start, pass: Pass): Decision {
-  pass.begun.add(policy.name);
-  pass.leaving.add(node.uid);
-  pass.ledger = withStart(pass.ledger, { policy, node });
-  return { kind: "Begin", departure, event: "Due", ...because(reason, departure) };
 }
 
 const never = instant(Number.MAX_SAFE_INTEGER);

@@ -176,6 +176,29 @@ describe("a departure that a person requested", () => {
     expect(world.stepsOf("n1")).toContain("cordon");
   });
 
+  it("ignores them at most once in spacing.min, however many have the same deadline", async () => {
+    const world = await fleet({ budgets: [{ nodes: 1 }], spacing: { mode: "Late", min: "7m" } });
+    world.bornAfterMs = hours(9);
+    world.patchNode("n0", { spec: { unschedulable: true } });
+    const deadlineAt = plus(world.clock.now(), minutes(5));
+    for (const name of ["n1", "n2"]) ask(world, name, { deadlineAt: formatInstant(deadlineAt) });
+    await world.passUntil(() => world.stepsOf("n1").includes("cordon"), minutes(6));
+    const first = world.clock.now();
+    expect(first).toBeGreaterThanOrEqual(deadlineAt);
+    await world.pass(minutes(6));
+    expect(world.stepsOf("n2")).toEqual([]);
+    await world.passUntil(() => world.stepsOf("n2").includes("cordon"), minutes(2));
+    expect(world.clock.now() - first).toBeLessThan(minutes(7.5));
+  });
+
+  it("counts as missing while its machine is not replaced, although it names no policy", async () => {
+    const world = await fleet({ budgets: [{ nodes: 1 }] });
+    world.bornAfterMs = hours(9);
+    for (const name of ["n0", "n1", "n2"]) ask(world, name);
+    await world.pass(hours(1));
+    expect(world.released).toHaveLength(1);
+  });
+
   it("may drain until its deadline, and is then rolled back as the policy says", async () => {
     const world = await fleet();
     world.patchBudget("web", { spec: { maxUnavailable: 0 } });

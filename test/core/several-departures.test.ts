@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Decision, Snapshot } from "../../src/core/departure/decision.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
 import { statusAfter } from "../../src/core/departure/ledger.ts";
+import type { Policy } from "../../src/core/policy/policy.ts";
 import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { decided, departure, inShort, node, now, spot, world } from "./decide-scene.ts";
 
@@ -223,5 +224,53 @@ describe("a departure whose node is on hold or paused until after its deadline",
     const late = { ...due, departAt: plus(deadlineAt, minutes(1)) };
     const departures = [{ ...late, createdAt: plus(deadlineAt, seconds(1)) }];
     expect(begun({ departures }, minutes(2))).toEqual(["Moved"]);
+  });
+});
+
+describe("requests of several nodes", () => {
+  const identityOf = (name: string) => ({
+    ...{ name, uid: `uid-${name}`, providerID: `gce://p/z/${name}`, bootID: "b1" },
+  });
+  const nodes = ["n1", "n2", "n3"].map((name) => node(identityOf(name)));
+  const policy: Policy = {
+    ...spot,
+    budgets: [{ kind: "Nodes", scope: "Policy", nodes: { count: 1 } }],
+    spacing: { mode: "Late", minMs: minutes(10) },
+  };
+  const request = (name: string, more: Partial<Departure> = {}): Departure => {
+    const whose = { name: `${name}-asked`, uid: `d-${name}`, node: identityOf(name) };
+    return departure({ ...whose, cause: "Manual", deadlineAt: plus(now, minutes(30)), ...more });
+  };
+  const begunAt = (startedAt: Instant): Partial<Departure> => {
+    return { status: { phase: "Draining", startedAt, timeline: [] } };
+  };
+  const about = (snapshot: Snapshot, at: Instant) =>
+    decided(snapshot, at).flatMap((one) =>
+      "departure" in one && typeof one.departure === "object" && one.kind !== "Continue"
+        ? `${one.departure.node.name} ${one.kind} ${one.reason}`
+        : [],
+    );
+
+  it("pass the budgets at their deadline one by one, spacing.min apart", () => {
+    const deadlineAt = plus(now, minutes(30));
+    const after = (sinceStart: number) => {
+      const first = request("n1", begunAt(plus(deadlineAt, minutes(-sinceStart))));
+      const departures = [first, request("n2"), request("n3")];
+      return world({ nodes, policies: [policy], departures });
+    };
+    const held = ["n2 Note BudgetSpent", "n3 Note BudgetSpent"];
+    expect(about(after(9), deadlineAt)).toEqual(held);
+    expect(about(after(10), deadlineAt)).toEqual(["n2 Begin Requested"]);
+  });
+
+  it("that name no policy are given the one that selects their node, which counts them", () => {
+    const unnamed = request("n1", { policy: undefined });
+    const there = world({ nodes, policies: [policy], departures: [unnamed] });
+    expect(decided(there)).toContainEqual(
+      expect.objectContaining({ kind: "Move", departure: unnamed, departAt: now, policy: "spot" }),
+    );
+    expect(about({ ...there, departures: [request("n1")] }, now)).toEqual(["n1 Begin Requested"]);
+    const unmatched = world({ nodes, policies: [], departures: [unnamed] });
+    expect(about(unmatched, now)).toEqual(["n1 Begin Requested"]);
   });
 });

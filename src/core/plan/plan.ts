@@ -256,6 +256,8 @@ export interface Pass {
   readonly former: ReadonlyMap<string, readonly Departure[]>;
   readonly named: ReadonlyMap<string, Departure>;
   readonly nodes: ReadonlyMap<string, NodeFacts>;
+  /** The last voluntary start of each policy. */
+  readonly lastStarts: ReturnType<typeof newestStarts>;
   /** By node uid, without advice that waits. */
   readonly live: ReadonlyMap<string, readonly Departure[]>;
   /** Policies that cannot be read, by name. */
