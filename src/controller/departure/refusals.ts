@@ -15,8 +15,9 @@ const refusedAgainMs: Millis = seconds(20);
 /** The same if it is not given up: in a release, and in a roll-back. */
 const restMs: Millis = minutes(1);
 
-/** After how many attempts a refusal is told again: half an hour of a planned departure. */
-const tellEvery = 30;
+/** How long something fails that may pass, before an Event tells of it; and how often it does. */
+const toldAfterMs: Millis = minutes(1);
+const toldEveryMs: Millis = minutes(30);
 
 /** An error as data. */
 export function faultOf(error: unknown): RequestFault {
@@ -33,6 +34,8 @@ export class Refusals {
   };
   readonly #state: OpenState;
   readonly #telemetry: DepartureTelemetry;
+  /** When an Event told last (monotonic). */
+  #toldMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: DepartureOptions, state: OpenState, telemetry: DepartureTelemetry) {
     this.#options = options;
@@ -47,18 +50,28 @@ export class Refusals {
     return backoffMs(attempts - 1, this.#options.rng, { mostMs: longestPause(seen) });
   }
 
-  /** An error that nobody can pass over: it is retried, or told until it is resolved. */
-  tell(error: unknown, attempts: number): void {
+  /** An error that the departure may be given up for: that tells of it. */
+  tell(error: unknown, sinceMs: number): void {
+    if (this.#mayBeGivenUp) this.#telemetry.faulted("retrying", this.#state.seen, error);
+    else this.tellAlways(error, sinceMs);
+  }
+
+  /** An error that nothing gives up: Events tell of it until it is resolved. */
+  tellAlways(error: unknown, sinceMs: number): void {
     const { seen } = this.#state;
+    const { metrics, log, clock } = this.#options;
     const { code, message, retryable } = faultOf(error);
-    if (retryable || this.#mayBeGivenUp) {
-      this.#telemetry.faulted("retrying", seen, error);
-      return;
+    if (retryable) this.#telemetry.faulted("retrying", seen, error);
+    else {
+      metrics.count("lastcall_errors_total", { code });
+      log.error("departure-failed", { departure: seen.name, code, error: message });
     }
-    const { metrics, log } = this.#options;
-    metrics.count("lastcall_errors_total", { code });
-    log.error("departure-failed", { departure: seen.name, code, error: message });
-    if (attempts % tellEvery === 1) this.#telemetry.refused(seen, message);
+    const nowMs = clock.monotonic();
+    const isNew = retryable && nowMs - sinceMs < toldAfterMs;
+    // An API server that is away takes no Event, either.
+    if (isNew || code === "API_UNREACHABLE" || nowMs < this.#toldMs + toldEveryMs) return;
+    this.#toldMs = nowMs;
+    this.#telemetry.refused(seen, message);
   }
 
   get #mayBeGivenUp(): boolean {

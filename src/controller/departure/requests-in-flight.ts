@@ -151,7 +151,7 @@ export class RequestsInFlight {
     }
     const asked = state.memory.asked[key] ?? this.#askedAgain(request);
     const event = faultEvents[kind];
-    if (event === undefined) refusals.tell(error, asked.attempts);
+    if (event === undefined) refusals.tell(error, asked.sinceMs);
     else telemetry.faulted(event, state.seen, error);
     const ended = this.#now();
     const againMs = ended.answeredMs + refusals.pauseAfter(fault, asked.attempts);

@@ -197,7 +197,7 @@ export class StatusRecord {
     // Progress only informs people.
     if (isProgress(recorded.status, state.newest)) {
       log.warn("progress-not-written", { error: messageOf(error) });
-    } else refusals.tell(error, this.#faults);
+    } else refusals.tellAlways(error, this.#unwritten.sinceMs);
     this.#failed = { atMs: clock.monotonic(), restMs: refusals.pauseAfter(fault, this.#faults) };
   }
 }
