@@ -151,7 +151,7 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
 /**
  * Continues a departure under way, unless its policy cannot be read: another policy's rules must
  * not apply, because a new leader might release a machine that the policy keeps. Under a notice it
- * continues regardless.
+ * continues regardless, and so does its end: what it has done is undone.
  */
 function underWay(departure: Departure, pass: Pass): Decision[] {
   const node = pass.nodes.get(departure.node.name);
@@ -161,12 +161,19 @@ function underWay(departure: Departure, pass: Pass): Decision[] {
     return node ? [{ kind: "Leave", node, ...because("LeftToOthers", departure, { detail }) }] : [];
   }
   const unread = pass.bad.get(departure.policy ?? "");
-  if (unread === undefined || node === undefined || isNoticed(departure)) {
+  const isSafe = isNoticed(departure) || isBeingUndone(departure, node);
+  if (unread === undefined || node === undefined || isSafe) {
     const reason = departure.status.reason ?? "Started";
     return [{ kind: "Continue", departure, ...because(reason, departure) }];
   }
   const { reason, detail } = unreadableAs(unread);
   return [{ kind: "Leave", node, ...because(reason, departure, { detail }) }];
+}
+
+function isBeingUndone(departure: Departure, node: NodeFacts | undefined): boolean {
+  const { status, deletionAt } = departure;
+  if (status.phase === "RollingBack" || deletionAt !== undefined) return true;
+  return status.phase !== "Releasing" && interruptionOf(departure, node) !== undefined;
 }
 
 /**

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import { decide } from "../../src/core/decide.ts";
 import type { Snapshot } from "../../src/core/departure/decision.ts";
-import type { DepartureStatus as Status } from "../../src/core/departure/departure.ts";
+import type { Departure, DepartureStatus as Status } from "../../src/core/departure/departure.ts";
 import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { decided, departure, inShort, node, now, spot, world } from "./decide-scene.ts";
 import { daily } from "./fleet-builder.ts";
@@ -272,6 +273,7 @@ describe("a departure that has not started", () => {
 
 describe("a departure whose policy", () => {
   const draining = { phase: "Draining", startedAt: now, timeline: [] } as const;
+  const releasing = { ...draining, phase: "Releasing" } as const;
   const odd = { name: "spot", problem: "spec.windows", weight: 0 };
 
   it("cannot be read only continues on a notice, and never under another policy", () => {
@@ -281,6 +283,24 @@ describe("a departure whose policy", () => {
     expect(inShort(world({ departures: [going] }))).toContain("Continue: Started");
     const noticed = { ...going, noticedAt: now };
     expect(inShort(world({ departures: [noticed], ...unread }))).toContain("Continue: Started");
+  });
+
+  it.each<[string, Partial<Departure>, Partial<NodeFacts>]>([
+    ["it is rolled back", { status: { ...draining, phase: "RollingBack" } }, {}],
+    ["it is deleted", { status: draining, deletionAt: now }, {}],
+    ["it is deleted in its release", { status: releasing, deletionAt: now }, {}],
+    ["it is held", { status: draining, hold: true }, {}],
+    ["another machine is behind its node", { status: draining }, { bootID: "b2" }],
+  ])("cannot be read is undone all the same if %s", (_, going, seen) => {
+    const unread = { nodes: [node(seen)], policies: [], badPolicies: [odd] };
+    const said = inShort(world({ departures: [departure(going)], ...unread }));
+    expect(said).toContain("Continue: Started");
+  });
+
+  it("cannot be read keeps its machine, although somebody holds it in its release", () => {
+    const held = departure({ status: releasing, hold: true });
+    const unread = { policies: [], badPolicies: [odd] };
+    expect(inShort(world({ departures: [held], ...unread }))).toContain("Leave: PolicyInvalid");
   });
 
   it("cannot be read keeps its instant, under that policy", () => {
