@@ -1,4 +1,4 @@
-import { isNoticed } from "../departure/departure.ts";
+import { isNoticed, isVoluntary } from "../departure/departure.ts";
 import { awaitedUntil, givenUpAt, reactionTo, stillRuns } from "../notice/interruption.ts";
 import type { Policy } from "../policy/policy.ts";
 import { explain } from "../reason/reason.ts";
@@ -7,12 +7,15 @@ import type { Evaluation, StepFinding } from "./evaluation.ts";
 
 /**
  * Whether somebody else ends the machine: the policy leaves the release to others, or the cloud
- * takes the machine and the policy does not release it before, or could not.
+ * takes the machine and the policy does not release it before, or could not. A departure that was
+ * chosen stands after its notice: what the cloud has not taken is released.
  */
-export function isCloudsToTake({ scene, status }: Evaluation): boolean {
+export function isCloudsToTake({ scene, status, departure: newest, now }: Evaluation): boolean {
   const { policy, departure } = scene;
   if (policy.instance.release === "None") return true;
   if (!isNoticed(departure)) return false;
+  const untilAt = isVoluntary(departure.cause) ? givenUpAt(newest) : undefined;
+  if (untilAt !== undefined && now.at >= untilAt) return false;
   const hasFailed = status.phase === "Releasing" && status.reason === "ReleaseFailed";
   return hasFailed || reactionTo(departure, policy) !== "Release";
 }

@@ -20,7 +20,7 @@ import { type PhaseEvent, phaseAfter } from "../departure/ledger.ts";
 import type { Cause } from "../policy/action.ts";
 import { defaultPolicy, type NoticeReaction, type Policy, selectPolicy } from "../policy/policy.ts";
 import { explain, type Reason } from "../reason/reason.ts";
-import { earlier, hours, type Instant, type Millis, plus } from "../time/time.ts";
+import { earlier, hours, type Instant, later, type Millis, plus } from "../time/time.ts";
 import { isMarkGone } from "./node-notice.ts";
 import { isNoticeOver, maintenanceWindowMs, outlivedAt } from "./notice.ts";
 
@@ -249,17 +249,17 @@ function drainedFor({ status }: Departure, spanMs: Millis): Instant | undefined 
 }
 
 /**
- * When to stop waiting for the cloud to take a machine and uncordon its node, if the machine still
- * runs then (`stillRuns`). Undefined: without limit.
+ * When to stop waiting for the cloud to take a machine: a request or a plan stands then, and any
+ * other node is uncordoned if its machine still runs (`stillRuns`). Undefined: without a notice.
  */
 export function givenUpAt(departure: Departure): Instant | undefined {
   const { cause, noticedAt, status } = departure;
   const deadlineAt = cloudDeadline(departure);
   if (deadlineAt !== undefined) return outlivedAt({ cause, deadlineAt });
-  // A person's own deadline limits the drain, and their request stands after the notice.
-  if (noticedAt === undefined || isVoluntary(cause)) return undefined;
-  // It may have waited longer than that before it started.
-  return plus(status.startedAt ?? noticedAt, endlessMs[cause] ?? otherEndlessMs);
+  if (noticedAt === undefined) return undefined;
+  // It may have waited longer than that before it started, or have started before the notice.
+  const sinceAt = later(status.startedAt ?? noticedAt, noticedAt);
+  return plus(sinceAt, endlessMs[cause] ?? otherEndlessMs);
 }
 
 /**

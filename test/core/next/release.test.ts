@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { statusNoticed } from "../../../src/core/departure/ledger.ts";
 import { freshMemory, type Memory } from "../../../src/core/next/memory.ts";
 import { next } from "../../../src/core/next/next.ts";
-import { aNode } from "../fleet-builder.ts";
-import { aScene, failed, known, marked, statusIn, theNode, timeAt } from "./departure-scene.ts";
+import { aDeparture, aNode, aPolicy } from "../fleet-builder.ts";
+import { aScene, at, failed, known, marked, statusIn, theNode, timeAt } from "./departure-scene.ts";
 
 const start: Memory = {
   ...freshMemory(timeAt(0, 1)),
@@ -33,6 +34,37 @@ describe("a departure whose machine nothing identifies", () => {
     const { status, requests } = next(aScene({ departure, node, facts }), start, timeAt(200, 2));
     expect(status).toMatchObject({ phase: "RollingBack", reason: "ReleaseFailed" });
     expect(requests).toEqual([]);
+  });
+});
+
+describe("a departure that was chosen, and whose notice did not come true", () => {
+  const noticed = { cause: "Manual", noticedAt: at(0), status: releasing } as const;
+  const machine = { id: "id-1", mode: "Recreate" } as const;
+  const departure = { ...noticed, status: { ...releasing, machine } };
+  const hourMs = 3_600_000;
+
+  it.each([
+    ["its node still runs", marked()],
+    ["its kubelet is silent", { ...marked(), ready: false }],
+  ])("is released after an hour, as it was to be: %s", (_, node) => {
+    const scene = aScene({ departure, node });
+    const phase = { ms: hourMs - 1, number: 1 };
+    const memory = { ...start, markedFor: undefined, phase };
+    const early = next(scene, memory, timeAt(hourMs - 1, 2));
+    expect(early.requests).toEqual([]);
+    expect(early.lookAgainAt).toBe(at(hourMs));
+    const { requests } = next(scene, early.memory, timeAt(hourMs, 3));
+    expect(requests.map(({ kind }) => kind)).toEqual(["Release"]);
+  });
+
+  it("is given back if the policy leaves the release to others", () => {
+    const none = aPolicy({ instance: { ...aPolicy().instance, release: "None" } });
+    const told = statusNoticed(aDeparture(theNode, noticed), at(0));
+    const known = { ...noticed, status: told ?? releasing };
+    const scene = aScene({ departure: known, node: marked(), policy: none });
+    expect(next(scene, start, timeAt(hourMs, 2)).status).toMatchObject({
+      ...{ phase: "RollingBack", reason: "NoticeOutlived" },
+    });
   });
 });
 

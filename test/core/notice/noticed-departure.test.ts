@@ -62,9 +62,9 @@ describe("a deadline", () => {
     },
   );
 
-  it("that a person set neither uncordons a noticed node nor ends its drain", () => {
+  it("that a person set neither ends the wait for the cloud nor the drain of a noticed node", () => {
     const asked = departure({ cause: "Manual", noticedAt: now, deadlineAt: later });
-    expect(givenUpAt(asked)).toBeUndefined();
+    expect(givenUpAt(asked)).toBe(plus(now, hours(1)));
     const rule = { ...aPolicy().drain, onTimeout: "RollBack" } as const;
     const wanted = { timeoutMs: hours(12), onTimeout: "Wait" };
     expect(drainRuleOf(asked, { rule, now })).toMatchObject(wanted);
