@@ -1,5 +1,4 @@
 import type { MachineState } from "../cluster/machine.ts";
-import { releaseTriedUntil } from "../notice/interruption.ts";
 import { formatDuration } from "../time/time.ts";
 import { takenByOthers } from "./cloud-takes.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
@@ -18,17 +17,18 @@ export function retried({ message }: RequestFault, evaluation: Evaluation): void
 /**
  * Whether the release has been tried for long enough, whoever refuses it: the cloud, or the API
  * server at the last look at the pods. If the machine is leaving by then, it is tried on. The time
- * in which the API server was away does not count: the node is drained, and would be for nothing.
+ * in which nobody led, or the API server was away, does not count: the node is drained, and would be
+ * for nothing.
  */
-function isTriedEnough(
-  fault: RequestFault,
-  { departure, scene, now, memory }: Evaluation,
-): boolean {
-  const untilAt = releaseTriedUntil(departure, scene.policy);
-  if (fault.code === "MACHINE_LEAVING" || untilAt === undefined) return false;
-  if (!fault.code.startsWith("API_")) return untilAt <= now.at;
-  const { refusedMs } = memory;
-  return refusedMs !== undefined && now.ms - refusedMs >= scene.policy.instance.awaitMachineMs;
+function isTriedEnough({ code }: RequestFault, evaluation: Evaluation): boolean {
+  if (code === "MACHINE_LEAVING") return false;
+  const { refusedMs = Number.POSITIVE_INFINITY } = evaluation.memory;
+  const sinceMs = code.startsWith("API_") ? refusedMs : evaluation.memory.phase.ms;
+  return evaluation.now.ms >= triedUntilMs(sinceMs, evaluation);
+}
+
+function triedUntilMs(sinceMs: number, { scene }: Evaluation): number {
+  return sinceMs + scene.policy.instance.awaitMachineMs;
 }
 
 export function isLast(fault: RequestFault, evaluation: Evaluation): boolean {
@@ -45,12 +45,12 @@ const visibleWithinMs = 60_000;
  * is repeated, since it may not show that yet.
  */
 export function releaseFailed(fault: RequestFault, evaluation: Evaluation): StepFinding {
-  const { now, scene, departure } = evaluation;
+  const { now, scene } = evaluation;
   noteFault(fault, evaluation);
-  const untilAt = releaseTriedUntil(departure, scene.policy);
   if (!isLast(fault, evaluation)) {
     retried(fault, evaluation);
-    evaluation.look(untilAt);
+    const untilMs = triedUntilMs(evaluation.memory.phase.ms, evaluation);
+    if (untilMs > now.ms) evaluation.lookAtMs(untilMs);
     return "Wait";
   }
   if (evaluation.isNoticed) return unreleased(fault, evaluation);

@@ -235,17 +235,8 @@ export function makesLeave(reaction: NoticeReaction): boolean {
  */
 export function awaitedUntil(departure: Departure, { instance }: Policy): Instant | undefined {
   if (instance.release !== "None" || isNoticed(departure)) return undefined;
-  return drainedFor(departure, instance.awaitMachineMs);
-}
-
-/** How long a release is retried after retryable errors. */
-export function releaseTriedUntil(departure: Departure, { instance }: Policy): Instant | undefined {
-  return drainedFor(departure, instance.awaitMachineMs);
-}
-
-function drainedFor({ status }: Departure, spanMs: Millis): Instant | undefined {
-  const drained = status.timeline.findLast(({ step }) => step === "Releasing");
-  return drained && plus(drained.at, spanMs);
+  const drained = departure.status.timeline.findLast(({ step }) => step === "Releasing");
+  return drained && plus(drained.at, instance.awaitMachineMs);
 }
 
 /**

@@ -3,7 +3,18 @@ import { statusNoticed } from "../../../src/core/departure/ledger.ts";
 import { freshMemory, type Memory } from "../../../src/core/next/memory.ts";
 import { next } from "../../../src/core/next/next.ts";
 import { aDeparture, aNode, aPolicy } from "../fleet-builder.ts";
-import { aScene, at, failed, known, marked, statusIn, theNode, timeAt } from "./departure-scene.ts";
+import {
+  aScene,
+  at,
+  failed,
+  known,
+  marked,
+  policy,
+  statusIn,
+  theNode,
+  timeAt,
+  unanswered,
+} from "./departure-scene.ts";
 
 const start: Memory = {
   ...freshMemory(timeAt(0, 1)),
@@ -83,4 +94,24 @@ it("a new leader releases the machine that is recorded, although its Node is gon
   const { requests } = next(aScene({ departure, node: undefined }), start, timeAt(200, 2));
   const { id: machineId, providerID } = machine;
   expect(requests).toMatchObject([{ kind: "Release", machineId, providerID }]);
+});
+
+it("a release is tried for its own time by each leader: that without one does not count", () => {
+  const machine = { id: "id-1", mode: "Recreate" } as const;
+  const departure = { status: { ...releasing, machine } };
+  const running = { kind: "Present", id: "id-1", bornAt: undefined, running: true } as const;
+  const facts = { machine: known(running, 99) };
+  const scene = aScene({ departure, node: marked(), facts });
+  const resumedMs = 7_200_000;
+  const { awaitMachineMs } = policy.instance;
+  const resumed: Memory = { ...start, phase: { ms: resumedMs, number: 1 }, unansweredMs: 0 };
+  const fault = { code: "CLOUD_UNREACHABLE", message: "no response", retryable: true };
+  const againMs = 2 * resumedMs;
+  const asked = { "release id-1": unanswered("Release", { fault, againMs }) };
+  const early = next(scene, { ...resumed, asked }, timeAt(resumedMs + 1000, 2));
+  expect(early.status).toMatchObject({ phase: "Releasing", reason: "ReleaseRetried" });
+  const endsMs = resumedMs + awaitMachineMs;
+  expect(early.lookAgainAt).toBe(at(endsMs));
+  const { status } = next(scene, early.memory, timeAt(endsMs, 3));
+  expect(status).toMatchObject({ phase: "RollingBack", reason: "ReleaseFailed" });
 });
