@@ -3,6 +3,7 @@ import { ConnectionWatch } from "../../src/cli/board/connection-watch.ts";
 import type { KubeAnswer, KubeRequest, KubeSender } from "../../src/contracts/kube-api.ts";
 import { millis, minus, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
+import { deadWatchError } from "../../src/kube/http/http-connection.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 let stop: AbortController;
@@ -60,5 +61,12 @@ it("after a watch has failed once, the cluster is back as soon as the next try m
   await clock.advance(2000);
   expect(watch.state()).toMatchObject({ kind: "Away" });
   await clock.advance(2000);
+  expect(watch.state()).toEqual({ kind: "Live" });
+});
+
+it("watches that are reopened because a new connection has answered are no outage", async () => {
+  const { watch } = await watched();
+  const dead = { found: "Silent", silentMs: seconds(2) } as const;
+  watch.onError(deadWatchError("https://10.0.0.1", dead));
   expect(watch.state()).toEqual({ kind: "Live" });
 });

@@ -4,6 +4,7 @@ import type { Fleet } from "../../contracts/cluster.ts";
 import type { KubeSender } from "../../contracts/kube-api.ts";
 import { type Instant, type Millis, minus, seconds } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../../errors.ts";
+import { DeadWatchError } from "../../kube/http/http-connection.ts";
 import { group } from "../../kube/object/api-call.ts";
 import { hasRight } from "../../kube/watch/collection.ts";
 
@@ -53,6 +54,8 @@ export class ConnectionWatch {
 
   /** A watch failed and will be retried. */
   onError(error: LastcallError): void {
+    // The server has just answered: a notice that it does not would only flicker.
+    if (error instanceof DeadWatchError) return;
     const { clock, onChange } = this.#options;
     const { sinceAt = clock.now(), failures = 0 } = this.#trouble ?? {};
     const problem = error.message;

@@ -60,9 +60,14 @@ export function timeoutError(asked: Asked, limitMs: number): LastcallError {
   );
 }
 
-/** The error of a watch whose connection a probe found dead. */
-export function deadWatchError(server: string, dead: DeadConnections): LastcallError {
-  return new LastcallError(
+/**
+ * The error of a watch whose connection a probe found dead, while the server answered on a new one:
+ * the watch only has to be reopened.
+ */
+export class DeadWatchError extends LastcallError {}
+
+export function deadWatchError(server: string, dead: DeadConnections): DeadWatchError {
+  return new DeadWatchError(
     "API_UNREACHABLE",
     `Cannot continue the watches: ${foundOf(server, dead)}, reconnecting`,
   );
