@@ -87,12 +87,11 @@ function policyCard(
   const { reason, explain } = policyStanding(one, blockedNodes(plan, policy.name));
   return {
     ...{ id: policy.name, name: policy.name, matched, problem: null },
-    isPaused: policy.paused,
+    standing: reason,
     isDryRun: policy.dryRun,
     wantedMs: spacing.wantedMs,
     reachedMs: spacing.reachedMs,
     bestMs: spacing.bestMs,
-    isFeasible: reason === "InTime" || reason === "Paused" || reason === "NoNodes",
     forecast: explain,
     freezeUntil: policy.gates.freezeUntil ?? null,
     shut: shutSpans(one, now),
@@ -117,8 +116,8 @@ function shutSpans({ policy }: PolicyPlan, now: Instant): readonly ClosedSpan[] 
 
 function badCard({ name, problem }: BadPolicy, matched: number): PolicyCard {
   return {
-    ...{ id: name, name, matched, problem, isPaused: false, isDryRun: false },
-    ...{ wantedMs: null, reachedMs: null, bestMs: null, isFeasible: false },
+    ...{ id: name, name, matched, problem, standing: "PolicyInvalid", isDryRun: false },
+    ...{ wantedMs: null, reachedMs: null, bestMs: null },
     ...{ forecast: "", freezeUntil: null, shut: [], waves: [] },
   };
 }

@@ -7,6 +7,7 @@ import type { Outcome, Phase } from "../core/departure/departure.ts";
 import { amountOf } from "../core/limits/budget.ts";
 import type { PlannedDeparture, PlannedReason, PolicyPlan } from "../core/plan/fleet-plan.ts";
 import type { HeadlineLine, OperationStanding, UnreadList } from "../core/plan/headline.ts";
+import type { PolicyStandingReason } from "../core/plan/policy-standing.ts";
 import type { Cause } from "../core/policy/action.ts";
 import type { Reason } from "../core/reason/reason.ts";
 import { type Instant, type Millis, plus } from "../core/time/time.ts";
@@ -238,12 +239,11 @@ export interface PolicyCard extends Identified {
   readonly matched: number;
   /** Why it cannot be read; the rest of the card is empty then. */
   readonly problem: string | null;
-  readonly isPaused: boolean;
+  readonly standing: PolicyStandingReason;
   readonly isDryRun: boolean;
   readonly wantedMs: Millis | null;
   readonly reachedMs: Millis | null;
   readonly bestMs: Millis | null;
-  readonly isFeasible: boolean;
   /** The core's own sentence. */
   readonly forecast: string;
   readonly freezeUntil: Instant | null;

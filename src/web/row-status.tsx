@@ -21,9 +21,9 @@ export function rowStatus(row: BoardRow, view: PageView): RowStatus {
   if (odd !== undefined) return { kind: "Held", text: odd };
   const card = view.picture.policies.find(({ name }) => name === row.policy);
   // A plan that cannot be kept as a whole is no schedule.
-  return card?.isFeasible === false
-    ? { kind: "Planned", text: view.words.inPlan }
-    : { kind: "Well", text: view.words.onSchedule };
+  return card === undefined || card.standing === "InTime"
+    ? { kind: "Well", text: view.words.onSchedule }
+    : { kind: "Planned", text: view.words.inPlan };
 }
 
 /** Undefined if nothing keeps it from leaving at its time. */

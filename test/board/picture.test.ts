@@ -94,13 +94,13 @@ it("does not say that no policy selects a node if policies cannot be read", () =
   ]);
 });
 
-it("calls a policy infeasible if a machine cannot be released", () => {
+it("says of a policy that a machine cannot be released", () => {
   const whole = { nodes: [nodeOf("n1")], departures: [], policies: [policy], badPolicies: [] };
   const cards = (releaseAnswers: ReleaseAnswers) =>
     boardPicture(whole, { now, state, releaseAnswers }).policies;
-  expect(cards(new Map())).toMatchObject([{ isFeasible: true }]);
+  expect(cards(new Map())).toMatchObject([{ standing: "InTime" }]);
   const refused = { kind: "Problem", reason: "ReleaseImpossible", detail: "no group" } as const;
-  expect(cards(new Map([["uid-n1", refused]]))).toMatchObject([{ isFeasible: false }]);
+  expect(cards(new Map([["uid-n1", refused]]))).toMatchObject([{ standing: "ReleaseImpossible" }]);
 });
 
 it("gives a node one deadline, that of its departure, in row and sentence", () => {

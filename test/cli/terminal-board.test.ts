@@ -33,12 +33,11 @@ const podsLeft = (left: number, total: number): PodCounts => ({
 });
 
 const policy: PolicyCard = {
-  ...{ id: "spot", name: "spot", matched: 3, problem: null, isPaused: false, isDryRun: false },
+  ...{ id: "spot", name: "spot", matched: 3, problem: null, standing: "InTime", isDryRun: false },
   ...{
     wantedMs: null,
     reachedMs: null,
     bestMs: null,
-    isFeasible: true,
     freezeUntil: null,
     waves: [],
   },

@@ -63,6 +63,8 @@ test("names each missing definition, and shows every node", async () => {
   await show("node/n2");
   await page.getByRole("heading", { name: "n2" }).waitFor();
   expect(await page.getByRole("button", { name: "Depart", exact: true }).count()).toBe(0);
+  const steps = page.getByRole("region", { name: "Steps" });
+  await steps.getByText("Cannot be read: the notice above says why").waitFor();
 });
 
 test("shows the plan once the definitions are installed, without a restart", async () => {

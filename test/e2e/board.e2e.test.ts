@@ -253,6 +253,20 @@ describe("the board of a user who may read only nodes", () => {
   });
 });
 
+describe("the board of a user who may read all but nodes", () => {
+  test("says of neither a node nor a policy what only the nodes would show", async () => {
+    const rules = mayLook.filter(({ resources }) => !resources.includes("nodes"));
+    const { page } = await openFor(await kubeconfigOf("nodeless", rules));
+    await page.getByRole("link", { name: "Timeline" }).click();
+    await page.locator(".card").getByText("Cannot be read").waitFor();
+    expect(await page.locator(".card").textContent()).not.toMatch(/On schedule|\d+ node/);
+    // It has departed, and is still there under the name of its next machine.
+    await page.goto(new URL(".#/node/spot-1", page.url()).href);
+    await page.locator(".node-head").getByText("Cannot be read").waitFor();
+    expect(await page.locator(".node-head").textContent()).not.toContain("gone");
+  });
+});
+
 describe("an outage of the API server", () => {
   test("is reported on the page, which keeps all rows and afterwards repeats none", async () => {
     const { page } = await openFor(world.plane.kubeconfig);

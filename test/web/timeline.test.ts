@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { BoardRow } from "../../src/board/stream.ts";
-import { beyondCounts } from "../../src/web/timeline/timeline-lane.tsx";
+import type { BoardRow, PolicyCard } from "../../src/board/stream.ts";
+import { beyondCounts, laneName, standingWord } from "../../src/web/timeline/timeline-lane.tsx";
 import { nodeLink, placeOf } from "../../src/web/view-state.ts";
+import { english } from "../../src/web/words/words-english.ts";
 
 const row = (departAt: number | null, fields: object = {}) =>
   ({ state: "Scheduled", startedAt: null, departAt, ...fields }) as BoardRow;
@@ -12,6 +13,31 @@ describe("the drawing of a timeline", () => {
     const rows = [row(9), row(10), row(100), row(101), row(300), row(null), begun];
     expect(beyondCounts(rows, { fromAt: 10, toAt: 100 })).toEqual({ earlier: 1, later: 2 });
     expect(beyondCounts([], { fromAt: 10, toAt: 100 })).toEqual({ earlier: 0, later: 0 });
+  });
+});
+
+it.each([
+  ["ip-10-0-12-34.eu-west-1.compute.internal", "ip-10-0-12-34"],
+  ["gke-prod-spot-pool-n2d-standard-8-3f9ac21b-x7km", "3f9ac21b-x7km"],
+])("the lane of %s keeps what tells it from its neighbours, %s", (name, unique) => {
+  expect(laneName(name, 190)).toContain(unique);
+  expect(laneName(name, 190).length).toBeLessThan(26);
+});
+
+describe("a policy's card", () => {
+  it.each<[string, Partial<PolicyCard>, string]>([
+    ["that is kept", { standing: "InTime" }, "On schedule"],
+    ["with late departures", { standing: "Late" }, "Not on schedule"],
+    ["in an unhealthy fleet", { standing: "FleetUnhealthy" }, "Not on schedule"],
+    ["that selects nothing", { standing: "NoNodes" }, "Selects no node"],
+    ["that is paused", { standing: "Paused" }, "Paused"],
+    ["that only tries", { standing: "InTime", isDryRun: true }, "Dry run"],
+    ["that tries in vain", { standing: "Late", isDryRun: true }, "Dry run"],
+    ["that is paused and only tries", { standing: "Paused", isDryRun: true }, "Paused"],
+    ["that cannot be read", { problem: "spec.x: found y" }, "Cannot be read"],
+  ])("says of a policy %s what it is", (_, fields, word) => {
+    const card = { problem: null, isDryRun: false, ...fields } as PolicyCard;
+    expect(standingWord(card, english)).toBe(word);
   });
 });
 

@@ -5,6 +5,7 @@ import {
   type ClusterConnection,
   isHeldForGood,
   type PastDeparture,
+  unreadLists,
 } from "../../board/stream.ts";
 import { type NodeAct, NodeActs } from "../act/act-buttons.tsx";
 import { after, getJson, openDetails } from "../browser.ts";
@@ -59,7 +60,7 @@ export function NodeView({ view, name, departure, onAct }: NodeProps): VNode {
         ← {words.departures}
       </a>
       {row === undefined ? (
-        <GoneHead view={view} name={name} isKnown={isKnown} />
+        <UnseenHead view={view} name={name} isKnown={isKnown} />
       ) : (
         <>
           <NodeHead view={view} row={row} />
@@ -112,18 +113,22 @@ function stepsId(departure: string): string {
   return `steps-${departure}`;
 }
 
-interface GoneProps {
+interface UnseenProps {
   readonly view: PageView;
   readonly name: string;
   /** Whether the node ever existed. */
   readonly isKnown: boolean;
 }
 
-function GoneHead({ view: { words }, name, isKnown }: GoneProps): VNode {
+/** A node that no list contains: it is gone, never was, or may not be seen. */
+function UnseenHead({ view: { words, picture }, name, isKnown }: UnseenProps): VNode {
+  const isUnread = unreadLists(picture.fleet.missing).includes("nodes");
   return (
     <header class="node-head">
       <h2 class="node-name">{name}</h2>
-      <p class="reason">{isKnown ? words.nodeGone : words.noNode(name)}</p>
+      <p class="reason">
+        {isUnread ? words.notRead : isKnown ? words.nodeGone : words.noNode(name)}
+      </p>
     </header>
   );
 }
@@ -232,7 +237,7 @@ function NodeHead({ view, row }: { readonly view: PageView; readonly row: BoardR
         <p class="where">{whereText(row)}</p>
       </div>
       <div class="node-time">
-        <span class="clock">
+        <span class={isDryRun(row, view) ? "clock dim" : "clock"}>
           {isNoticed
             ? countdown(deadlineAt - now)
             : departAt === null
@@ -311,13 +316,14 @@ function Steps({
   readonly view: PageView;
   readonly page: NodePage | undefined;
 }): VNode {
-  const { words } = view;
+  const { words, picture } = view;
+  const isUnread = unreadLists(picture.fleet.missing).includes("departures");
   const newest = page?.departures[0];
   return (
     <section aria-labelledby="steps">
       <h2 id="steps">{words.steps}</h2>
       {newest === undefined || newest.steps.length === 0 ? (
-        <p class="empty">{words.noSteps}</p>
+        <p class="empty">{isUnread ? words.notRead : words.noSteps}</p>
       ) : (
         <StepList view={view} steps={newest.steps} />
       )}

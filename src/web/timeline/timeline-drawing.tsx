@@ -1,6 +1,7 @@
 import type { BoardRow } from "../../board/stream.ts";
 import { openNode } from "../browser.ts";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
+import { isDryRun } from "../row-status.tsx";
 import type { PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
 import { clockText, dayText } from "../words/words.ts";
@@ -20,6 +21,8 @@ const headHeight = 40;
 const zoneHeight = 26;
 /** Of a date above the hours. */
 const dayWidth = 84;
+/** Of two hours side by side, the last of which ends at the edge. */
+const hourWidth = 64;
 
 interface Drawing {
   readonly view: PageView;
@@ -38,7 +41,7 @@ export function TimelineDrawing({ view, rows, all, hours, before }: Drawing): VN
   const [box, { width, zoom }] = useRoom();
   const seen = useSeen(box, zoom);
   const [picked, setPicked] = useState<string | undefined>(undefined);
-  const left = width < 600 ? 96 : 190;
+  const left = width < 600 ? 120 : 190;
   const span = hours * hourMs;
   const scale: Scale = { fromAt: now - span * behindShare, toAt: now + span, left, width };
   const lanes = useMemo(() => placed(rows), [rows]);
@@ -84,6 +87,7 @@ export function TimelineDrawing({ view, rows, all, hours, before }: Drawing): VN
                 spans={cards.get(lane.row.policy ?? "")?.shut ?? []}
                 waves={cards.get(lane.row.policy ?? "")?.waves ?? []}
                 scale={scale}
+                isDryRun={isDryRun(lane.row, view)}
                 ghostAt={ghosts.get(lane.row.id) ?? null}
                 isPicked={lane.row.id === picked}
                 onPick={() => setPicked(lane.row.id)}
@@ -134,6 +138,7 @@ function Caption({ view, row }: CaptionProps): VNode {
         view.words.focusHint
       ) : (
         <>
+          {isDryRun(row, view) ? <span class="held">{view.words.dryRun} · </span> : null}
           <Sentence view={view} text={row.explain} class="" /> {waveText(row, view)}
         </>
       )}
@@ -269,19 +274,23 @@ function Hours({ view, scale, hours, height }: Ground & { readonly hours: number
   const ticks = Array.from({ length: count }, (_, place) => first + place * perTick);
   const days = ticks.map((at) => dayText(at, view.language));
   // Two dates side by side do not fit: the later one says more.
+  const tickWidth = xOf(first + perTick, scale) - xOf(first, scale);
   const isNarrow = (place: number): boolean =>
-    days[place + 1] !== days[place] && xOf(first + perTick, scale) - xOf(first, scale) < dayWidth;
+    days[place + 1] !== days[place] && tickWidth < dayWidth;
   return (
     <g class="hours" aria-hidden="true">
       {ticks.map((at, place) => {
         const x = xOf(at, scale);
+        const isLast = x > scale.width - 32;
         const isNew = days[place] !== days[place - 1] && !isNarrow(place);
         return (
-          <g key={at} class={x > scale.width - 32 ? "last" : ""}>
+          <g key={at} class={isLast ? "last" : ""}>
             <line x1={x} x2={x} y1={headHeight - 4} y2={height} />
-            <text x={x} y={headHeight - 10}>
-              {clockText(at)}
-            </text>
+            {isLast && tickWidth < hourWidth ? null : (
+              <text x={x} y={headHeight - 10}>
+                {clockText(at)}
+              </text>
+            )}
             {isNew ? (
               <text class="day" x={x} y={headHeight - 26}>
                 {days[place]}
@@ -301,8 +310,10 @@ interface LegendProps {
 
 function Legend({ view: { words, picture }, isSupposed }: LegendProps): VNode {
   const hasWaves = picture.policies.some(({ waves }) => waves.length > 0);
+  const hasDryRun = picture.policies.some((card) => card.isDryRun);
   const marks = [
     ["depart", words.legendPlanned],
+    ...(hasDryRun ? [["dry-run", words.dryRun] as const] : []),
     ["leaving", words.leaving],
     ["held", words.held],
     ...(isSupposed ? [["ghost", words.legendBefore] as const] : []),

@@ -1,10 +1,17 @@
 /** One lane of the timeline. */
-import type { BoardRow, ClosedSpan, PolicyCard, WaveSpan } from "../../board/stream.ts";
+import { cutName } from "../../board/name-parts.ts";
+import {
+  type BoardRow,
+  type ClosedSpan,
+  type PolicyCard,
+  unreadLists,
+  type WaveSpan,
+} from "../../board/stream.ts";
 import { openNode } from "../browser.ts";
 import type { VNode } from "../preact.ts";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
-import { momentText, spanText } from "../words/words.ts";
+import { momentText, spanText, type Words } from "../words/words.ts";
 
 export const laneHeight = 24;
 
@@ -111,6 +118,8 @@ interface LaneProps {
   readonly spans: readonly ClosedSpan[];
   readonly waves: readonly WaveSpan[];
   readonly scale: Scale;
+  /** Whether its departure is only tried, and never carried out. */
+  readonly isDryRun: boolean;
   /** When it actually leaves, if the drawing shows something supposed. */
   readonly ghostAt: number | null;
   readonly isPicked: boolean;
@@ -122,6 +131,7 @@ export function LaneLine({
   spans,
   waves,
   scale,
+  isDryRun,
   ghostAt,
   isPicked,
   onPick,
@@ -134,7 +144,11 @@ export function LaneLine({
   const from = xOf(earliestAt ?? departAt ?? bornAt ?? scale.fromAt, scale);
   const to = xOf(deadlineAt ?? scale.toAt, scale);
   return (
-    <g class={`lane ${row.state}`} onMouseEnter={onPick} onClick={() => openNode(row.node)}>
+    <g
+      class={`lane ${row.state}${isDryRun ? " dry-run" : ""}`}
+      onMouseEnter={onPick}
+      onClick={() => openNode(row.node)}
+    >
       {zone === undefined ? null : (
         <text class="zone" x="0" y={top - 7}>
           {zone === "" ? "–" : zone}
@@ -148,7 +162,7 @@ export function LaneLine({
       <WaveShades waves={waves} wave={row.wave} scale={scale} top={top} />
       <a href={nodeLink(row.node)} tabindex={-1}>
         <text class="node" x="0" y={y + 4}>
-          {shortened(row.node, scale.left)}
+          {laneName(row.node, scale.left)}
         </text>
       </a>
       <line class="life" x1={xOf(bornAt ?? scale.fromAt, scale)} x2={to} y1={y} y2={y} />
@@ -198,10 +212,22 @@ function DepartMark({ x, y, isPicked, isLeaving }: MarkProps): VNode {
   );
 }
 
-/** Names differ at their ends. */
-function shortened(name: string, space: number): string {
-  const most = Math.floor(space / 7.4);
-  return name.length <= most ? name : `…${name.slice(1 - most)}`;
+/** The part of a name that fits next to the lane. */
+export function laneName(name: string, space: number): string {
+  return cutName(name, Math.floor(space / 7.4));
+}
+
+function isOnSchedule({ standing, isDryRun }: PolicyCard): boolean {
+  return standing === "InTime" && !isDryRun;
+}
+
+/** A policy that is paused, matches nothing or only tries is on no schedule. */
+export function standingWord(card: PolicyCard, words: Words): string {
+  if (card.problem !== null) return words.unreadable;
+  if (card.standing === "Paused") return words.paused;
+  if (card.standing === "NoNodes") return words.noNodes;
+  if (card.isDryRun) return words.dryRun;
+  return isOnSchedule(card) ? words.feasible : words.infeasible;
 }
 
 interface StandingProps {
@@ -211,19 +237,17 @@ interface StandingProps {
 
 /** Whether a policy's plan can be kept, why not, and how far apart its departures are. */
 export function PolicyStanding({ view, card }: StandingProps): VNode {
-  const { words, language, now } = view;
+  const { words, language, now, picture } = view;
   const { freezeUntil } = card;
   const isFrozen = freezeUntil !== null && freezeUntil > now;
+  // Without the nodes, the plan is empty, and says nothing about the policy.
+  if (unreadLists(picture.fleet.missing).includes("nodes")) {
+    return <p class="held">{words.notRead}</p>;
+  }
   return (
     <>
-      <p class={card.isFeasible ? "good" : "held"}>
-        {card.problem !== null
-          ? words.unreadable
-          : card.isFeasible
-            ? words.feasible
-            : words.infeasible}
-        {card.isPaused ? ` · ${words.paused}` : ""}
-        {card.isDryRun ? ` · ${words.dryRun}` : ""}
+      <p class={isOnSchedule(card) ? "good" : "held"}>
+        {standingWord(card, words)}
         {isFrozen ? ` · ${words.frozenUntil(momentText(freezeUntil, now, language))}` : ""}
       </p>
       <p>

@@ -1,11 +1,12 @@
 import type { SupposedPicture } from "../../board/picture.ts";
 import { filteredRows } from "../../board/row-filter.ts";
-import { type BoardRow, hasNoPolicy, type PolicyCard } from "../../board/stream.ts";
+import { type BoardRow, hasNoPolicy, type PolicyCard, unreadLists } from "../../board/stream.ts";
 import { type PolicyAct, PolicyActs } from "../act/act-buttons.tsx";
 import type { ListView } from "../list-choice.ts";
 import { FilterField } from "../list-tools.tsx";
 import { useState, type VNode } from "../preact.ts";
 import { laneRows } from "../row-list.tsx";
+import { isDryRun } from "../row-status.tsx";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { WhatIfSection } from "../what-if/what-if-section.tsx";
 import { Sentence } from "../words/sentence.tsx";
@@ -120,11 +121,12 @@ interface CardProps extends ActProps {
 }
 
 function Card({ view, card, onAct, isAsked, onAsk }: CardProps): VNode {
-  const { words } = view;
+  const { words, picture } = view;
+  const isUnread = unreadLists(picture.fleet.missing).includes("nodes");
   return (
     <article class="card">
       <h2>
-        {card.name} <span class="count">{words.matched(card.matched)}</span>
+        {card.name} {isUnread ? null : <span class="count">{words.matched(card.matched)}</span>}
       </h2>
       <PolicyStanding view={view} card={card} />
       <PolicyActs view={view} card={card} onAct={onAct}>
@@ -172,6 +174,7 @@ function LaneTable({
                 <a class="name" href={nodeLink(row.node)}>
                   {row.node}
                 </a>
+                {isDryRun(row, view) ? <span class="held"> · {words.dryRun}</span> : null}
               </td>
               <td>{row.zone}</td>
               <td>{moment(row.bornAt)}</td>

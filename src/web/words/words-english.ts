@@ -71,6 +71,7 @@ export const english: Words = {
   feasible: "On schedule",
   infeasible: "Not on schedule",
   paused: "Paused",
+  noNodes: "Selects no node",
   dryRun: "Dry run",
   frozenUntil: (time) => `Frozen until ${time}`,
   unreadable: "Cannot be read",

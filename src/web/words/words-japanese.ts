@@ -73,6 +73,7 @@ export const japanese: Words = {
   feasible: "予定どおり",
   infeasible: "予定に遅れ",
   paused: "一時停止",
+  noNodes: "対象のノードなし",
   dryRun: "ドライラン",
   frozenUntil: (time) => `${time} まで凍結`,
   unreadable: "読み取れません",

@@ -70,6 +70,7 @@ export interface Words {
   readonly feasible: string;
   readonly infeasible: string;
   readonly paused: string;
+  readonly noNodes: string;
   readonly dryRun: string;
   readonly frozenUntil: (time: string) => string;
   readonly unreadable: string;
