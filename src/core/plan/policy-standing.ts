@@ -1,5 +1,5 @@
 import type { ReleaseReason } from "../policy/release-answer.ts";
-import { counted } from "../reason/counted.ts";
+import { counted, isOrAre } from "../reason/counted.ts";
 import { explainForecast } from "./explain-forecast.ts";
 import type { FleetPlan, NotPlanned, PolicyPlan } from "./fleet-plan.ts";
 
@@ -47,12 +47,16 @@ export function policyStanding(plan: PolicyPlan, blocked: readonly NotPlanned[])
   const explain = explainForecast(plan);
   const [first] = blocked;
   if (first !== undefined) {
-    const why = `${nodeCount(blocked.length)} held back, because a policy that might own them cannot be read`;
+    const held = `${nodeCount(blocked.length)} ${isOrAre(blocked.length)} held back`;
+    const them = blocked.length === 1 ? "it" : "them";
+    const why = `${held}, because a policy that might own ${them} cannot be read`;
     return { reason: "PolicyInvalid", explain: `${why}: ${first.detail}. ${explain}` };
   }
   if (health.hold !== undefined) {
-    const why = `No voluntary departure starts, because the fleet is unhealthy`;
-    return { reason: "FleetUnhealthy", explain: `${why}: ${health.hold.detail}. ${explain}` };
+    const why = `No voluntary departure starts, because the fleet is unhealthy: ${health.hold.detail}`;
+    // None of them is on schedule then, even if all can still leave in time.
+    const late = forecast.feasible ? "" : `. ${explain}`;
+    return { reason: "FleetUnhealthy", explain: `${why}${late}` };
   }
   if (release !== undefined) return { reason: release.reason, explain };
   return { reason: forecast.feasible ? "InTime" : "Late", explain };

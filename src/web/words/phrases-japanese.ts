@@ -92,6 +92,14 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   ],
   [/^There is no agent$/, "エージェントがありません"],
   [/^Whether agents are ready may not be read$/, "エージェントの状態を読み取る権限がありません"],
+  [
+    /^No voluntary departure starts, because the fleet is unhealthy: (.+)$/,
+    "フリートが不健全なため、自発的な出発は始まりません（$1）",
+  ],
+  [
+    /^(\d+) nodes? (?:is|are) held back, because a policy that might own (?:it|them) cannot be read: (.+)$/,
+    "所有するかもしれないポリシーを読み取れないため、$1 台が保留されています: $2",
+  ],
   [/^The departure is held back$/, "出発は保留されています"],
   [/^All (\d+) departures are held back$/, "全 $1 件の出発が保留されています"],
   [/^Both departures are held back$/, "2 件の出発がどちらも保留されています"],
@@ -160,6 +168,7 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     /^the freeze until (\S+) ends after the deadlines of (\d+) departures? \((.+)\), which .+$/,
     "$2 件の出発は $1 までの凍結より期限が早く、期限に出発します（$3）",
   ],
+  [/^no wave has succeeded$/, "無事に出発したウェーブはありません"],
   [/^all (\d+) waves have succeeded$/, "全 $1 ウェーブが無事に出発しました"],
   [/^both waves have succeeded$/, "2 つのウェーブがどちらも無事に出発しました"],
   [/^the wave has succeeded$/, "ウェーブが無事に出発しました"],
@@ -376,16 +385,4 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     /^(\d+) pods? in (\d+) s, planned within (\d+) s(?:, (?:none|(\d+)) with a truncated grace period(?:, as planned| \(planned: (\d+)\))?)?(?:, (\d+) forced)?(?:, (\d+) left behind \(([^)]*)\))?$/,
     "$1 個の Pod が $2 秒で退避（計画は $3 秒以内）[、猶予短縮 $4][、計画の短縮 $5][、強制 $6][、残留 $7（$8）]",
   ],
-];
-
-/** How many pods a budget lets leave, as a forecast says it. */
-export const budgetTitles: readonly (readonly [english: RegExp, japanese: string])[] = [
-  [/^(\d+) an hour$/, "一時間に $1 台"],
-  [/^(\d+) nodes? at once$/, "同時に $1 台"],
-  [/^(\d+ %) of nodes at once$/, "同時に $1 のノード"],
-  [/^(\d+) nodes? at once in a zone$/, "ゾーンごとに同時に $1 台"],
-  [/^(\d+ %) of nodes at once in a zone$/, "ゾーンごとに同時に $1 のノード"],
-  [/^(\d+) nodes? at once in the cluster$/, "クラスタ全体で同時に $1 台"],
-  [/^(\d+ %) of nodes at once in the cluster$/, "クラスタ全体で同時に $1 のノード"],
-  [/^waves of ([\d, %]+)$/, "ウェーブ $1"],
 ];

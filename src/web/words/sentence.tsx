@@ -7,7 +7,8 @@ import { explainPlan } from "../../core/plan/plan-report.ts";
 import { explain, type Reason } from "../../core/reason/reason.ts";
 import { formatInstant, instant, parseDuration, parseInstant } from "../../core/time/time.ts";
 import type { VNode } from "../preact.ts";
-import { budgetTitles, phrases } from "./phrases-japanese.ts";
+import { details } from "./details-japanese.ts";
+import { phrases } from "./phrases-japanese.ts";
 import { drained, explained, notPlanned, planned } from "./sentences-japanese.ts";
 import { type Language, momentText, spanText } from "./words.ts";
 
@@ -23,6 +24,11 @@ const marks = {
   graceSeconds: "\uE004",
   wantedGraceSeconds: "\uE005",
 } as const;
+
+/** A fact that is one word; without this, "No node is leaving" is about a node called "No node". */
+const widths: Readonly<Partial<Record<string, string>>> = {
+  ...{ node: "\\S+", policy: "\\S+", graceSeconds: "\\S+", wantedGraceSeconds: "\\S+" },
+};
 
 const instants = {
   at: instant(1),
@@ -52,7 +58,7 @@ function patternOf(sentence: string, japanese: string, suffix = ""): Pattern {
     text = grouped(text, { mark: written, name, what: "\\S+Z" });
   }
   for (const [name, mark] of Object.entries(marks)) {
-    text = grouped(text, { mark, name, what: name.endsWith("Seconds") ? "\\S+" : ".+?" });
+    text = grouped(text, { mark, name, what: widths[name] ?? ".+?" });
   }
   return { english: new RegExp(`^${text}${suffix}$`, "s"), japanese };
 }
@@ -147,8 +153,7 @@ function afterEvent(text: string): string | undefined {
 }
 
 function inParts(text: string): string | undefined {
-  // After an instant, a full stop ends a sentence.
-  const parts = text.split(/; |(?<=Z)\. /);
+  const parts = text.split(/; |(?<=Z)\. |\. (?=(?:All|Both|The|No|\d+ of \d+) departures? )/);
   const found = parts.map((part) => whole(part) ?? phrase(part));
   if (found.every((part) => part === undefined)) return undefined;
   return parts.map((part, place) => found[place] ?? part).join("、");
@@ -169,7 +174,7 @@ function whole(text: string): string | undefined {
 }
 
 function detailOf(detail: string): string {
-  return phrase(detail) ?? heldPods(detail) ?? detail;
+  return phrase(detail) ?? phrase(detail, details) ?? heldPods(detail) ?? detail;
 }
 
 /** What holds up a drain: pods by name, each with what the core or the cluster says about it. */
@@ -187,16 +192,16 @@ function phrase(text: string, known = phrases): string | undefined {
     const match = english.exec(text);
     if (match === null) continue;
     const facts = Object.fromEntries(
-      match.map((group, place) => [String(place), group && (titled(known, group) ?? group)]),
+      match.map((group, place) => [String(place), group && (nested(known, group) ?? group)]),
     );
     return filled(japanese.replaceAll(/\$(\d)/g, "{$1}"), facts);
   }
   return undefined;
 }
 
-/** A phrase's subject in the viewer's language; only budgets have one. */
-function titled(of: typeof phrases, group: string): string | undefined {
-  return of === phrases ? phrase(group, budgetTitles) : undefined;
+/** A detail within a phrase, in the viewer's language. */
+function nested(of: typeof phrases, group: string): string | undefined {
+  return of === phrases ? phrase(group, details) : undefined;
 }
 
 type Facts = Readonly<Record<string, string | undefined>>;

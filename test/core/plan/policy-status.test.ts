@@ -65,7 +65,7 @@ describe("a policy that cannot be read", () => {
       },
     });
     expect(spot?.conditions.Feasible?.message).toBe(
-      `2 nodes held back, because a policy that might own them cannot be read: odd: ${problem}. The departure is on schedule`,
+      `2 nodes are held back, because a policy that might own them cannot be read: odd: ${problem}. The departure is on schedule`,
     );
   });
 

@@ -1,0 +1,23 @@
+/** What stands within other sentences: what a budget lets leave, and why a fleet is unhealthy. */
+export const details: readonly (readonly [english: RegExp, japanese: string])[] = [
+  [
+    /^(\d+) of (\d+) nodes of the policy (\S+) are not Ready$/,
+    "ポリシー $3 の $2 台中 $1 台が Ready でない",
+  ],
+  [
+    /^(\d+) of (\d+) nodes of the cluster are not Ready$/,
+    "クラスタの $2 台中 $1 台が Ready でない",
+  ],
+  [
+    /^nothing has replaced (\S+) since ([^\s,]+)(?:, and (\d+) more)?$/,
+    "$2 から $1[ ほか $3 台]の代わりがない",
+  ],
+  [/^(\d+) an hour$/, "一時間に $1 台"],
+  [/^(\d+) nodes? at once$/, "同時に $1 台"],
+  [/^(\d+ %) of nodes at once$/, "同時に $1 のノード"],
+  [/^(\d+) nodes? at once in a zone$/, "ゾーンごとに同時に $1 台"],
+  [/^(\d+ %) of nodes at once in a zone$/, "ゾーンごとに同時に $1 のノード"],
+  [/^(\d+) nodes? at once in the cluster$/, "クラスタ全体で同時に $1 台"],
+  [/^(\d+ %) of nodes at once in the cluster$/, "クラスタ全体で同時に $1 のノード"],
+  [/^waves of ([\d, %]+)$/, "ウェーブ $1"],
+];
