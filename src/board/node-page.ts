@@ -226,6 +226,9 @@ export interface NodeDeparture {
   readonly record: DrainRecord | null;
 }
 
+/** The departures of a node, newest first. */
+export type NodeDepartures = Pick<NodePage, "departures" | "earlier">;
+
 /** The actions of the departure; what is needed to undo them is not shown to anybody. */
 export type ShownAction = Pick<
   ActionRecord,

@@ -283,6 +283,15 @@ export function unreadLists(missing: readonly string[]): readonly UnreadList[] {
   });
 }
 
+/** Whether its departure is only planned, and never carried out. */
+export function isDryRun(
+  { policy, cause }: Pick<BoardRow, "policy" | "cause">,
+  { policies }: Pick<BoardPicture, "policies">,
+): boolean {
+  const card = policies.find(({ name }) => name === policy);
+  return card?.isDryRun === true && (cause === null || cause === "Planned");
+}
+
 /** There are no policies, as opposed to none that may be seen. */
 export function hasNoPolicy({ fleet, policies }: BoardPicture): boolean {
   return policies.length === 0 && !unreadLists(fleet.missing).includes("policies");

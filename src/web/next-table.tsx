@@ -1,12 +1,12 @@
 /** The next departures: sorted by any column, and grouped by pool or zone. */
 import { reasonWords } from "../board/reason-words.ts";
-import type { BoardRow } from "../board/stream.ts";
+import { type BoardRow, isDryRun } from "../board/stream.ts";
 import { type ListView, type SortColumn, sortedBy } from "./list-choice.ts";
 import { MoreButton } from "./more-button.tsx";
 import { CutText, NodeName } from "./node-name.tsx";
 import type { VNode } from "./preact.ts";
 import { type RowGroup, rowGroups, type SortKeys, sortedRows } from "./row-list.tsx";
-import { isDryRun, rowStatus, StatusText } from "./row-status.tsx";
+import { rowStatus, StatusText } from "./row-status.tsx";
 import { type PageView, useFirst } from "./view-state.ts";
 import { readable } from "./words/sentence.tsx";
 import { clockText, relativeText } from "./words/words.ts";
@@ -146,7 +146,7 @@ function NextRow({ view, row }: { readonly view: PageView; readonly row: BoardRo
   return (
     <tr title={readable(row.explain, view)}>
       <td class="time">
-        <span class={isDryRun(row, view) ? "clock dim" : "clock"}>
+        <span class={isDryRun(row, view.picture) ? "clock dim" : "clock"}>
           {departAt === null ? "–:–" : clockText(departAt)}
         </span>
         <span class="dim">{departAt === null ? "" : relativeText(departAt, now, view)}</span>

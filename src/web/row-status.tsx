@@ -1,6 +1,6 @@
 /** Whether a row of the next departures leaves as planned, and what keeps it from that. */
 import { reasonWords } from "../board/reason-words.ts";
-import type { BoardRow } from "../board/stream.ts";
+import { type BoardRow, isDryRun } from "../board/stream.ts";
 import type { VNode } from "./preact.ts";
 import type { PageView } from "./view-state.ts";
 import { isolated, momentText } from "./words/words.ts";
@@ -31,7 +31,7 @@ function whatIsOdd(row: BoardRow, view: PageView): string | undefined {
   const { words, language, now } = view;
   const { hold, heldBackTo, plannedBy, departAt } = row;
   const time = (at: number): string => momentText(at, now, language);
-  if (isDryRun(row, view)) return words.dryRun;
+  if (isDryRun(row, view.picture)) return words.dryRun;
   if (row.state === "Held") {
     return `${words.held}: ${reasonWords[row.reason]?.[language] ?? row.reason}`;
   }
@@ -41,12 +41,6 @@ function whatIsOdd(row: BoardRow, view: PageView): string | undefined {
   if (plannedBy !== null && plannedBy !== "Spaced") return reasonWords[plannedBy][language];
   if (departAt !== null && isOverdue(departAt, view)) return words.overdue;
   return undefined;
-}
-
-/** Whether its departure is only planned, and never carried out. */
-export function isDryRun({ policy, cause }: BoardRow, { picture }: PageView): boolean {
-  const card = picture.policies.find(({ name }) => name === policy);
-  return card?.isDryRun === true && (cause === null || cause === "Planned");
 }
 
 /**

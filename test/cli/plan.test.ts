@@ -162,7 +162,9 @@ describe("the table of a plan", () => {
 
   it("says how many departures have moved since the last plan", async () => {
     const stale = ["n1", "n2"].map((name) => held(name, "2026-11-20T23:00:00Z"));
-    const { out } = await printed([node("n1"), node("n2"), policy({}), ...stale]);
+    const status = { conditions: [{ type: "Ready", status: "True" }] };
+    const nodes = ["n1", "n2"].map((name) => ({ ...node(name), status }));
+    const { out } = await printed([...nodes, policy({}), ...stale]);
     expect(out).toContain(
       "on schedule; 1 departure is at a different time than in the previous plan.\n",
     );

@@ -1,103 +1,21 @@
 import { describe, expect, it } from "vitest";
-import {
-  type BoardPicture,
-  type BoardRow,
-  noRights,
-  type PastDeparture,
-  type PodCounts,
-  type PolicyCard,
-} from "../../src/board/stream.ts";
+import type { BoardRow } from "../../src/board/stream.ts";
 import { terminalBoard } from "../../src/cli/board/terminal-board.ts";
 import { plainText, widthOf } from "../../src/cli/command-line/terminal.ts";
-import type { HeadlineLine } from "../../src/core/plan/headline.ts";
-import { explain } from "../../src/core/reason/reason.ts";
-import { hours, instant, minus, minutes, plus, seconds } from "../../src/core/time/time.ts";
-
-const now = instant(Date.UTC(2026, 10, 20, 6));
-
-function row(node: string, more: Partial<BoardRow> = {}): BoardRow {
-  return {
-    ...{ id: node, node, uid: node, zone: "a", pool: "spot", policy: "spot" },
-    ...{ state: "Scheduled", phase: "Scheduled", cause: "Planned", departure: node },
-    ...{ departureUid: node, bornAt: minus(now, hours(20)), earliestAt: null },
-    ...{ departAt: plus(now, hours(3)), deadlineAt: plus(now, hours(4)), noticedAt: null },
-    ...{ startedAt: null, heldBackTo: null, window: null, wave: null, reason: "Spaced" },
-    ...{ plannedBy: "Spaced", explain: `${node} leaves at nine.`, hold: null, pods: null },
-    ...more,
-  };
-}
-
-const podsLeft = (left: number, total: number): PodCounts => ({
-  ...{ total, left, evicted: 0, forced: 0, waiting: 0, blocked: 0 },
-  ...{ cut: 0, killed: 0, leftBehind: 0 },
-});
-
-const policy: PolicyCard = {
-  ...{ id: "spot", name: "spot", matched: 3, problem: null, standing: "InTime", isDryRun: false },
-  ...{
-    wantedMs: null,
-    reachedMs: null,
-    bestMs: null,
-    freezeUntil: null,
-    waves: [],
-  },
-  ...{ forecast: "All 3 departures are on schedule", shut: [] },
-};
-
-const line = (
-  subject: HeadlineLine["subject"],
-  text: string,
-  more: Partial<HeadlineLine> = {},
-): HeadlineLine => ({ subject, text, policy: null, tone: "Good", waiting: [], ...more });
-
-const headline: readonly HeadlineLine[] = [
-  line("Policy", "All 3 departures are on schedule", { policy: "spot" }),
-  line("Next", "n1 leaves at 2026-11-20T09:00:00.000Z"),
-];
-
-const past: PastDeparture = {
-  ...{
-    id: "p",
-    name: "p",
-    node: "gone",
-    nodeUid: "u",
-    policy: "spot",
-    cause: "Planned",
-    outcome: "Planned",
-  },
-  ...{ reason: null, explain: "gone is drained, and its machine is released.", departAt: null },
-  ...{ deadlineAt: null, noticedAt: null, startedAt: null, endedAt: minus(now, minutes(5)) },
-  ...{ noticeToCordonMs: null, timeLeftMs: null, pods: null, losses: [] },
-};
-
-function pictureOf(more: Partial<BoardPicture> = {}, fleet: Partial<BoardPicture["fleet"]> = {}) {
-  const picture: BoardPicture = {
-    fleet: {
-      ...{ cluster: "prod", isDemo: false, connection: { kind: "Live" }, missing: [] },
-      ...{ rights: noRights, days: [], headline, isCounted: false, ...fleet },
-    },
-    ...{ rows: [row("n1"), row("n2"), row("n3")], past: [past], policies: [policy], ...more },
-  };
-  return picture;
-}
-
-const blocked = explain("DrainBlocked", {
-  node: "n1",
-  detail:
-    "shop/web-0: The disruption budget web needs 2 healthy pods and has 2 currently; and 1 more pod",
-});
-
-const small = { columns: 80, rows: 24, sort: "Leaving", scroll: 0 } as const;
-
-function textOf(picture: BoardPicture, look: Partial<Parameters<typeof terminalBoard>[2]> = {}) {
-  return terminalBoard(picture, now, { ...small, ...look })
-    .lines.map(plainText)
-    .join("\n");
-}
-
-const many = Array.from({ length: 40 }, (_, index) =>
-  row(`n${String(index).padStart(2, "0")}`, { departAt: plus(now, minutes(index + 1)) }),
-);
+import { hours, minus, minutes, plus, seconds } from "../../src/core/time/time.ts";
+import {
+  blocked,
+  line,
+  many,
+  now,
+  past,
+  pictureOf,
+  podsLeft,
+  policy,
+  row,
+  small,
+  textOf,
+} from "./terminal-picture.ts";
 
 describe("The board in a terminal", () => {
   it.each([
@@ -125,6 +43,23 @@ describe("The board in a terminal", () => {
     expect(text).toMatch(/^ n1 +20h00m {2}in 3h00m +Spaced from its neighbours$/m);
     expect(text).toContain(" 11-20 05:55  Planned     gone is drained");
     expect(text.split("\n").at(-1)).toMatch(/move .*Enter describe .*\/ filter .*s sort .*q quit/);
+  });
+
+  it("keeps what is unique in the names of departed nodes, and what happened, on 80 columns", () => {
+    const node = "gke-prod-spot-pool-n2d-standard-8-3f9ac21b-x7km";
+    const explain = `${node} is drained, and its machine is released.`;
+    const text = textOf(pictureOf({ past: [{ ...past, node, explain }] }));
+    expect(text).toContain(
+      " 11-20 05:55  Planned     gke-prod-spo…3f9ac21b-x7km is drained, and its",
+    );
+  });
+
+  it("marks the rows of a dry run, which does not make anybody leave", () => {
+    const policies = [{ ...policy, isDryRun: true }];
+    const rows = [row("n1"), row("n2", { cause: "Manual", plannedBy: null, reason: "Requested" })];
+    const text = textOf(pictureOf({ policies, rows }));
+    expect(text).toMatch(/^ n1 .*Dry run: Spaced from its neighbours$/m);
+    expect(text).toMatch(/^ n2 (?!.*Dry run)/m);
   });
 
   it.each<[string, Partial<BoardRow>, RegExp]>([
@@ -310,69 +245,6 @@ describe("The board in a terminal", () => {
   });
 });
 
-const timeline = [
-  { at: minus(now, minutes(3)), step: "Preparing", result: "Due: n1 starts to leave" },
-  { at: minus(now, minutes(2)), step: "Draining", result: "Prepared: n1 is draining" },
-];
-const departuresOf = (node: string) => [
-  {
-    ...{ name: `${node}-1`, uid: "d1", cause: "Planned", isLive: true, steps: timeline },
-    ...{ actions: [], past: null, record: null },
-  },
-];
-
-describe("A node that is described", () => {
-  const node = { mode: "Node", cursor: 0, departuresOf } as const;
-
-  it.each([80, 120, 200])(
-    "shows its departure, the reason and the steps on %i columns",
-    (columns) => {
-      const rows = [
-        row("n1", {
-          ...{ state: "Leaving", phase: "Draining", reason: "DrainBlocked", departure: "n1-1" },
-          ...{ pods: { ...podsLeft(3, 4), blocked: 2 }, explain: blocked },
-        }),
-      ];
-      const text = textOf(pictureOf({ rows }), { ...node, columns });
-      expect(text).toMatch(/^ n1$/m);
-      expect(text).toMatch(/^ Departure +n1-1$/m);
-      expect(text).toMatch(/^ Phase +Draining$/m);
-      expect(text).toMatch(/^ Deadline +11-20 10:00 UTC, in 4h00m$/m);
-      expect(text).toMatch(/^ Pods +3 of 4 still there, 2 blocked$/m);
-      // The whole sentence, on as many lines as it takes.
-      expect(text.replaceAll(/\s+/g, " ")).toContain(`has 2 currently; and 1 more pod`);
-      expect(text).toMatch(/^ Steps of n1-1\n 11-20 05:57 {2}Preparing: Due: n1 starts to leave$/m);
-      expect(text).toMatch(/Esc back .*q quit/);
-      expect(text).not.toContain("NODE ");
-    },
-  );
-
-  it("shows what has departed of its own machine only", () => {
-    const pasts = [
-      { ...past, id: "1", node: "n1", nodeUid: "n1", explain: "n1 was rolled back." },
-      { ...past, id: "2", node: "n1", nodeUid: "other", explain: "an earlier one." },
-    ];
-    const text = textOf(pictureOf({ past: pasts }), node);
-    expect(text).toContain("n1 was rolled back.");
-    expect(text).not.toContain("an earlier one.");
-  });
-
-  it("scrolls to its last line and no further", () => {
-    const steps = Array.from({ length: 60 }, (_, index) => ({ ...timeline[0], step: `S${index}` }));
-    const of = () => [{ ...departuresOf("n1")[0], steps }] as never;
-    const look = { ...small, ...node, departuresOf: of };
-    expect(terminalBoard(pictureOf(), now, look).nodeScroll).toBe(0);
-    const last = terminalBoard(pictureOf(), now, { ...look, nodeScroll: 999 });
-    expect(last.lines.map(plainText).join("\n")).toContain("S59");
-    expect(last.lines.map(plainText).join("\n")).not.toContain("S1:");
-  });
-
-  it("leads back to the list if the node is gone", () => {
-    const text = textOf(pictureOf({ rows: [] }), node);
-    expect(text).toContain("NODE");
-  });
-});
-
 describe("A filter", () => {
   const rows = [row("web-1", { zone: "eu-a" }), row("web-2", { zone: "eu-b" }), row("db-1")];
 
@@ -382,6 +254,11 @@ describe("A filter", () => {
     expect(text).not.toContain("web-1");
     expect(text).toContain(" 1 of 3 match WEB eu-b");
     expect(text).toMatch(/Esc show all/);
+  });
+
+  it("counts no rows before the cluster is known", () => {
+    const text = textOf(pictureOf({}, { connection: { kind: "Connecting" } }), { filter: "n1" });
+    expect(text).not.toContain("match");
   });
 
   it("says that nothing matches", () => {

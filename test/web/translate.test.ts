@@ -121,22 +121,22 @@ describe("in Japanese", () => {
     ["No departure is ahead", "予定された出発はありません"],
     ["The departures cannot be read", "出発を読み取れません"],
     [
-      "2 nodes are leaving now (n1, n2), 1 of them on a notice",
-      "2 台が出発中です（n1, n2）、うち 1 台は通知による",
+      "2 nodes are leaving now, 1 of them on a notice (n1, n2)",
+      "2 台が出発中です（うち 1 台は通知による）: n1, n2",
     ],
     [
-      "2 nodes are on hold (n1, n2), the longest since 2026-11-20T09:30:00.000Z",
-      "2 台が保留中です（n1, n2）、最も長いものは 2026-11-20T09:30:00.000Z から",
+      "2 nodes are on hold, the longest since 2026-11-20T09:30:00.000Z (n1, n2)",
+      "2 台が保留中です（最も長いものは 2026-11-20T09:30:00.000Z から）: n1, n2",
     ],
     [
-      "11 nodes are on hold (n1, n2, n3 and 8 more), the longest since 2026-11-20T09:30:00.000Z",
-      "11 台が保留中です（n1, n2, n3 ほか 8 台）、最も長いものは 2026-11-20T09:30:00.000Z から",
+      "11 nodes are on hold, the longest since 2026-11-20T09:30:00.000Z (n1, n2, n3 and 8 more)",
+      "11 台が保留中です（最も長いものは 2026-11-20T09:30:00.000Z から）: n1, n2, n3 ほか 8 台",
     ],
     [
-      "5 nodes are leaving now (n1, n2, n3 and 2 more), 1 of them on a notice",
-      "5 台が出発中です（n1, n2, n3 ほか 2 台）、うち 1 台は通知による",
+      "5 nodes are leaving now, 1 of them on a notice (n1, n2, n3 and 2 more)",
+      "5 台が出発中です（うち 1 台は通知による）: n1, n2, n3 ほか 2 台",
     ],
-    ["1 node is leaving now (n1), on a notice", "1 台が通知により出発中です（n1）"],
+    ["1 node is leaving now, on a notice (n1)", "1 台が通知により出発中です（n1）"],
     ["lastcall-1 leads", "lastcall-1 がリーダーです"],
     [
       "11 of 12 are ready: a notice may be missed",

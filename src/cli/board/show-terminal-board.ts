@@ -1,5 +1,5 @@
 import type { BoardFeed } from "../../board/board-feed.ts";
-import type { NodeDeparture } from "../../board/node-page.ts";
+import type { NodeDepartures } from "../../board/node-page.ts";
 import { type BoardPicture, withChange } from "../../board/stream.ts";
 import { seconds } from "../../core/time/time.ts";
 import type { CommandIo, Screen } from "../command-line/command.ts";
@@ -12,7 +12,7 @@ interface TerminalBoardOptions {
   readonly screen: Screen;
   readonly io: Pick<CommandIo, "clock" | "colour">;
   /** The departures of a node with their steps. */
-  readonly departuresOf?: ((node: string) => readonly NodeDeparture[]) | undefined;
+  readonly departuresOf?: ((node: string) => NodeDepartures | undefined) | undefined;
   /** Default: the terminal's own keyboard. */
   readonly openKeyboard?: OpenKeyboard | undefined;
 }

@@ -1,4 +1,5 @@
-import type { NodeDeparture } from "../../board/node-page.ts";
+import { cutName } from "../../board/name-parts.ts";
+import type { NodeDepartures } from "../../board/node-page.ts";
 import { filteredRows } from "../../board/row-filter.ts";
 import {
   type BoardPicture,
@@ -18,7 +19,7 @@ import {
 import { dayAndTime, headlineLines } from "./terminal-headline.ts";
 import type { TerminalPlace } from "./terminal-keys.ts";
 import { nodeLines } from "./terminal-node.ts";
-import { inOrder, nodeTable } from "./terminal-table.ts";
+import { inOrder, nameWidth, nodeTable } from "./terminal-table.ts";
 
 export interface TerminalLook {
   readonly sort: TerminalPlace["sort"];
@@ -33,7 +34,7 @@ export interface TerminalLook {
   readonly columns: number;
   readonly rows: number;
   /** The departures of a node with their steps. */
-  readonly departuresOf?: ((node: string) => readonly NodeDeparture[]) | undefined;
+  readonly departuresOf?: ((node: string) => NodeDepartures | undefined) | undefined;
 }
 
 export interface TerminalBoard {
@@ -101,11 +102,15 @@ function listOf(picture: BoardPicture, { listed, now, look, space }: ListInput) 
     ...headLines(picture, now),
     ...troubleLines(picture, { now, columns }),
     ...(isShown ? headlineLines(picture, { now, ...look }) : []),
-    ...(filter === "" ? [[]] : [filterLine(listed.length, picture.rows.length, filter)]),
+    ...(filter === "" || !isShown
+      ? [[]]
+      : [filterLine(listed.length, picture.rows.length, filter)]),
   ];
   const room = Math.max(2, space - head.length);
-  const past = pastLines(picture.past, Math.min(mostPast, room - fewestNodes - 4));
-  const table = nodeTable(listed, { ...look, now, rows: room - past.length });
+  const past = pastLines(picture.past, {
+    ...{ columns, space: Math.min(mostPast, room - fewestNodes - 4) },
+  });
+  const table = nodeTable(listed, { ...look, picture, now, rows: room - past.length });
   return { ...table, lines: [...head, ...table.lines, ...past] };
 }
 
@@ -121,8 +126,8 @@ interface NodeInput extends Omit<ListInput, "listed"> {
 function describedNode(picture: BoardPicture, { row, now, look, space }: NodeInput) {
   const { columns, departuresOf, nodeScroll: wanted = 0 } = look;
   const head = [...headLines(picture, now), ...troubleLines(picture, { now, columns }), []];
-  const departures = departuresOf?.(row.node) ?? [];
-  const lines = nodeLines(row, picture, { now, columns, departures });
+  const of = departuresOf?.(row.node);
+  const lines = nodeLines(row, picture, { now, columns, of });
   const room = Math.max(1, space - head.length);
   const nodeScroll = Math.max(0, Math.min(wanted, lines.length - room));
   return { lines: [...head, ...lines.slice(nodeScroll, nodeScroll + room)], nodeScroll };
@@ -161,7 +166,10 @@ function troubleLines(
   );
 }
 
-function pastLines(past: readonly PastDeparture[], space: number): readonly StyledLine[] {
+function pastLines(
+  past: readonly PastDeparture[],
+  { columns, space }: { readonly columns: number; readonly space: number },
+): readonly StyledLine[] {
   const shown = past.slice(0, Math.max(0, space));
   if (shown.length === 0) return [];
   return [
@@ -169,7 +177,8 @@ function pastLines(past: readonly PastDeparture[], space: number): readonly Styl
     ...shown.map(({ endedAt, outcome, explain, node }) => [
       cell(` ${dayAndTime(instant(endedAt))}  `, "dim"),
       cell(`${outcome.padEnd(10)}  `, outcome === "Planned" ? "good" : "warn"),
-      cell(explain.startsWith(node) ? explain : `${node}: ${explain}`),
+      cell(cutName(node, nameWidth(columns))),
+      cell(explain.startsWith(`${node} `) ? explain.slice(node.length) : `: ${explain}`),
     ]),
   ];
 }

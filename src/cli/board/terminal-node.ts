@@ -1,6 +1,12 @@
-import type { NodeDeparture } from "../../board/node-page.ts";
+import type { NodeDeparture, NodeDepartures } from "../../board/node-page.ts";
 import { reasonWords } from "../../board/reason-words.ts";
-import type { BoardPicture, BoardRow, PodCounts } from "../../board/stream.ts";
+import {
+  type BoardPicture,
+  type BoardRow,
+  isDryRun,
+  type PastDeparture,
+  type PodCounts,
+} from "../../board/stream.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 import {
   cell,
@@ -16,20 +22,23 @@ import { holdText, toneOf } from "./terminal-table.ts";
 interface NodeLook {
   readonly now: Instant;
   readonly columns: number;
-  /** The node's departures with their steps, those of its machine first. */
-  readonly departures: readonly NodeDeparture[];
+  /** The node's departures with their steps. */
+  readonly of: NodeDepartures | undefined;
 }
 
 /** A node in full: where it is, its departure and why, and the steps of its departures. */
 export function nodeLines(
   row: BoardRow,
-  { past }: Pick<BoardPicture, "past">,
-  look: NodeLook,
+  picture: Pick<BoardPicture, "past" | "policies">,
+  { now, columns, of }: NodeLook,
 ): readonly StyledLine[] {
-  const { columns, departures } = look;
-  const facts = factsOf(row, look.now);
+  const facts = factsOf(row, { picture, now });
   const width = Math.max(...facts.map(([name]) => name.length));
-  const own = past.filter(({ node, nodeUid }) => node === row.node && nodeUid === row.uid);
+  const past = picture.past.filter(({ node }) => node === row.node);
+  const isOwn = ({ nodeUid }: PastDeparture): boolean => nodeUid === row.uid;
+  const machine = { steps: of?.departures ?? [], past: past.filter(isOwn) };
+  const earlier = { steps: of?.earlier ?? [], past: past.filter((one) => !isOwn(one)) };
+  const hasEarlier = earlier.steps.length + earlier.past.length > 0;
   return [
     [cell(` ${row.node}`, "strong")],
     [],
@@ -39,9 +48,22 @@ export function nodeLines(
         cell(part, tone),
       ]),
     ),
-    ...departures.flatMap((departure) => stepLines(departure, columns)),
-    ...(own.length === 0 ? [] : [[], [cell(" Departed", "strong")]]),
-    ...own.flatMap(({ endedAt, outcome, explain }) =>
+    ...machineLines(machine, columns),
+    ...(hasEarlier ? [[], [cell(" Earlier machines of this name", "strong")]] : []),
+    ...machineLines(earlier, columns),
+  ];
+}
+
+interface MachineDepartures {
+  readonly steps: readonly NodeDeparture[];
+  readonly past: readonly PastDeparture[];
+}
+
+function machineLines({ steps, past }: MachineDepartures, columns: number): readonly StyledLine[] {
+  return [
+    ...steps.flatMap((departure) => stepLines(departure, columns)),
+    ...(past.length === 0 ? [] : [[], [cell(" Departed", "strong")]]),
+    ...past.flatMap(({ endedAt, outcome, explain }) =>
       entryLines(dayAndTime(endedAt), `${outcome}: ${explain}`, columns),
     ),
   ];
@@ -49,12 +71,17 @@ export function nodeLines(
 
 type NodeFactLine = readonly [name: string, text: string, tone: Tone];
 
-function factsOf(row: BoardRow, now: Instant): readonly NodeFactLine[] {
+interface FactLook {
+  readonly picture: Pick<BoardPicture, "policies">;
+  readonly now: Instant;
+}
+
+function factsOf(row: BoardRow, { picture, now }: FactLook): readonly NodeFactLine[] {
   const { zone, pool, policy, bornAt, cause, phase, hold, pods } = row;
   const all: readonly (readonly [string, string | null, Tone?])[] = [
     ["Zone", zone],
     ["Pool", pool],
-    ["Policy", policy],
+    ["Policy", isDryRun(row, picture) ? `${policy} (dry run: it does not leave)` : policy],
     ["Age", bornAt === null ? null : spanText(Math.max(0, between(bornAt, now)))],
     ["Departure", row.departure],
     ["Cause", cause],

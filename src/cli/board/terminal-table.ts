@@ -1,6 +1,13 @@
 import { cutName } from "../../board/name-parts.ts";
 import { reasonWords } from "../../board/reason-words.ts";
-import { type BoardRow, heldByText, isHeldForGood, type RowHold } from "../../board/stream.ts";
+import {
+  type BoardPicture,
+  type BoardRow,
+  heldByText,
+  isDryRun,
+  isHeldForGood,
+  type RowHold,
+} from "../../board/stream.ts";
 import { counted } from "../../core/reason/counted.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 import {
@@ -16,6 +23,7 @@ import { dayAndTime } from "./terminal-headline.ts";
 export type TerminalSort = "Leaving" | "Name";
 
 interface TableLook {
+  readonly picture: Pick<BoardPicture, "policies">;
   readonly now: Instant;
   readonly columns: number;
   /** Including the heads of the columns. */
@@ -69,13 +77,18 @@ const leavesWidth = 12;
 /** With fewer columns, or less space for the reason, a few words stand for the core's sentence. */
 const [columnsForSentence, spaceForSentence] = [110, 50];
 
+/** The most columns of a node's name. */
+export function nameWidth(columns: number): number {
+  return Math.max(12, Math.floor(columns / 3));
+}
+
 /** The rows from `scroll` on, as many as fit. */
 export function nodeTable(rows: readonly BoardRow[], look: TableLook): Table {
-  const { columns, now, cursor } = look;
+  const { picture, columns, now, cursor } = look;
   const page = Math.max(1, look.rows - (rows.length > look.rows - 1 ? 2 : 1));
   const scroll = Math.max(0, Math.min(scrollFor(look, page), rows.length - page));
   const longest = Math.max(4, ...rows.map(({ node }) => node.length));
-  const name = Math.min(longest, Math.max(12, Math.floor(columns / 3)));
+  const name = Math.min(longest, nameWidth(columns));
   const shown = rows.slice(scroll, scroll + page);
   const below = rows.length - scroll - shown.length;
   const middle = tableColumns
@@ -92,7 +105,10 @@ export function nodeTable(rows: readonly BoardRow[], look: TableLook): Table {
     lines: [
       [cell(head, "dim")],
       ...shown.map((row, index) =>
-        rowLine(row, { now, name, middle, columns, isSelected: scroll + index === cursor }),
+        rowLine(row, {
+          ...{ now, name, middle, columns, isSelected: scroll + index === cursor },
+          isTried: isDryRun(row, picture),
+        }),
       ),
       ...(more.length === 0 ? [] : [[cell(` ${more.join(", ")}`, "dim")]]),
     ],
@@ -142,11 +158,13 @@ interface RowLook {
   readonly name: number;
   readonly middle: readonly (Column & { readonly width: number })[];
   readonly isSelected: boolean;
+  /** Its departure is only planned, and never carried out. */
+  readonly isTried: boolean;
 }
 
 function rowLine(row: BoardRow, look: RowLook): StyledLine {
-  const { now, name, columns, middle, isSelected } = look;
-  const tone = toneOf(row);
+  const { now, name, columns, middle, isSelected, isTried } = look;
+  const tone = isTried ? "dim" : toneOf(row);
   const before = middle.reduce((sum, { width }) => sum + width + 2, 1 + name + 2);
   const space = columns - before - leavesWidth;
   return [
@@ -158,7 +176,7 @@ function rowLine(row: BoardRow, look: RowLook): StyledLine {
     ),
     cell(leavesText(row, now).padEnd(leavesWidth), tone),
     ...meter(row),
-    cell(whyText(row, { now, columns, space }), tone),
+    cell(`${isTried ? "Dry run: " : ""}${whyText(row, { now, columns, space })}`, tone),
   ];
 }
 

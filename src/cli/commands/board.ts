@@ -178,8 +178,7 @@ function showOnTerminal(options: TerminalOptions): ShownBoard {
   // Its pods are not listed, so it has no drain plans.
   const facts = { problem: "pods are not listed" };
   const departuresOf = (node: string) => {
-    const page = nodePage(node, { ...facts, view: fleet.view(), now: clusterClock.now() });
-    return [...(page?.departures ?? []), ...(page?.earlier ?? [])];
+    return nodePage(node, { ...facts, view: fleet.view(), now: clusterClock.now() });
   };
   const screen = openScreen?.();
   const looking = feed.run(signal);

@@ -183,7 +183,8 @@ function leavingLine({ departures, unread = [] }: HeadlineFacts): readonly Headl
   const verb = isOrAre(leaving.length);
   const all = leaving.length === 1 ? "" : `${noticed} of them `;
   const notice = noticed === 0 ? "" : `, ${all}on a notice`;
-  const text = `${nodeCount(leaving.length)} ${verb} leaving now (${firstNames(names)})${notice}`;
+  // The names come last: where a line is cut, they are the least of it.
+  const text = `${nodeCount(leaving.length)} ${verb} leaving now${notice} (${firstNames(names)})`;
   return [line("Leaving", noticed === 0 ? "Good" : "Note", text)];
 }
 
@@ -202,7 +203,7 @@ function heldLine({ nodes, departures }: HeadlineFacts): readonly HeadlineLine[]
   const longest = held.length === 1 ? "" : "the longest ";
   const time = since === undefined ? "" : `, ${longest}since ${formatInstant(since)}`;
   const verb = isOrAre(held.length);
-  return [line("Held", "Note", `${nodeCount(held.length)} ${verb} on hold (${names})${time}`)];
+  return [line("Held", "Note", `${nodeCount(held.length)} ${verb} on hold${time} (${names})`)];
 }
 
 /** The nodes that an unreadable policy might own. */

@@ -3,6 +3,7 @@ import { reasonWords } from "../../board/reason-words.ts";
 import {
   type BoardRow,
   type ClusterConnection,
+  isDryRun,
   isHeldForGood,
   type PastDeparture,
   unreadLists,
@@ -13,7 +14,7 @@ import { PodMeter } from "../departures-page.tsx";
 import { whereText } from "../next-table.tsx";
 import { useEffect, useState, type VNode } from "../preact.ts";
 import { PastList } from "../row-list.tsx";
-import { HoldNote, isDryRun } from "../row-status.tsx";
+import { HoldNote } from "../row-status.tsx";
 import type { PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
 import {
@@ -237,7 +238,7 @@ function NodeHead({ view, row }: { readonly view: PageView; readonly row: BoardR
         <p class="where">{whereText(row)}</p>
       </div>
       <div class="node-time">
-        <span class={isDryRun(row, view) ? "clock dim" : "clock"}>
+        <span class={isDryRun(row, view.picture) ? "clock dim" : "clock"}>
           {isNoticed
             ? countdown(deadlineAt - now)
             : departAt === null
@@ -257,7 +258,7 @@ function NodeHead({ view, row }: { readonly view: PageView; readonly row: BoardR
       <p class="reason">
         {reasonWords[row.reason]?.[language] ?? row.reason}
         {row.phase === null ? "" : ` · ${words.phases[row.phase]}`}
-        {isDryRun(row, view) ? <span class="held"> · {words.dryRun}</span> : null}
+        {isDryRun(row, view.picture) ? <span class="held"> · {words.dryRun}</span> : null}
       </p>
       <p class="why">
         <Sentence view={view} text={row.explain} />

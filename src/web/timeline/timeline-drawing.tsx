@@ -1,7 +1,6 @@
-import type { BoardRow } from "../../board/stream.ts";
+import { type BoardRow, isDryRun } from "../../board/stream.ts";
 import { openNode } from "../browser.ts";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
-import { isDryRun } from "../row-status.tsx";
 import type { PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
 import { clockText, dayText } from "../words/words.ts";
@@ -87,7 +86,7 @@ export function TimelineDrawing({ view, rows, all, hours, before }: Drawing): VN
                 spans={cards.get(lane.row.policy ?? "")?.shut ?? []}
                 waves={cards.get(lane.row.policy ?? "")?.waves ?? []}
                 scale={scale}
-                isDryRun={isDryRun(lane.row, view)}
+                isDryRun={isDryRun(lane.row, view.picture)}
                 ghostAt={ghosts.get(lane.row.id) ?? null}
                 isPicked={lane.row.id === picked}
                 onPick={() => setPicked(lane.row.id)}
@@ -138,7 +137,7 @@ function Caption({ view, row }: CaptionProps): VNode {
         view.words.focusHint
       ) : (
         <>
-          {isDryRun(row, view) ? <span class="held">{view.words.dryRun} · </span> : null}
+          {isDryRun(row, view.picture) ? <span class="held">{view.words.dryRun} · </span> : null}
           <Sentence view={view} text={row.explain} class="" /> {waveText(row, view)}
         </>
       )}

@@ -1,12 +1,17 @@
 import type { SupposedPicture } from "../../board/picture.ts";
 import { filteredRows } from "../../board/row-filter.ts";
-import { type BoardRow, hasNoPolicy, type PolicyCard, unreadLists } from "../../board/stream.ts";
+import {
+  type BoardRow,
+  hasNoPolicy,
+  isDryRun,
+  type PolicyCard,
+  unreadLists,
+} from "../../board/stream.ts";
 import { type PolicyAct, PolicyActs } from "../act/act-buttons.tsx";
 import type { ListView } from "../list-choice.ts";
 import { FilterField } from "../list-tools.tsx";
 import { useState, type VNode } from "../preact.ts";
 import { laneRows } from "../row-list.tsx";
-import { isDryRun } from "../row-status.tsx";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { WhatIfSection } from "../what-if/what-if-section.tsx";
 import { Sentence } from "../words/sentence.tsx";
@@ -174,7 +179,7 @@ function LaneTable({
                 <a class="name" href={nodeLink(row.node)}>
                   {row.node}
                 </a>
-                {isDryRun(row, view) ? <span class="held"> · {words.dryRun}</span> : null}
+                {isDryRun(row, view.picture) ? <span class="held"> · {words.dryRun}</span> : null}
               </td>
               <td>{row.zone}</td>
               <td>{moment(row.bornAt)}</td>

@@ -59,14 +59,14 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   [/^The departures cannot be read$/, "出発を読み取れません"],
   [/^No departure is ahead$/, "予定された出発はありません"],
   [/^No node is leaving now$/, "出発中のノードはありません"],
-  [/^1 node is leaving now \((.+)\), on a notice$/, "1 台が通知により出発中です（$1）"],
+  [/^1 node is leaving now, on a notice \((.+)\)$/, "1 台が通知により出発中です（$1）"],
   [
-    /^(\d+) nodes? (?:is|are) leaving now \((.+?)(?: and (\d+) more)?\)(?:, (\d+) of them on a notice)?$/,
-    "$1 台が出発中です（$2[ ほか $3 台]）[、うち $4 台は通知による]",
+    /^(\d+) nodes? (?:is|are) leaving now(?:, (\d+) of them on a notice)? \((.+?)(?: and (\d+) more)?\)$/,
+    "$1 台が出発中です[（うち $2 台は通知による）]: $3[ ほか $4 台]",
   ],
   [
-    /^(\d+) nodes? (?:is|are) on hold \((.+?)(?: and (\d+) more)?\)(?:, (?:the longest )?since (\S+))?$/,
-    "$1 台が保留中です（$2[ ほか $3 台]）[、最も長いものは $4 から]",
+    /^(\d+) nodes? (?:is|are) on hold(?:, (?:the longest )?since (\S+))? \((.+?)(?: and (\d+) more)?\)$/,
+    "$1 台が保留中です[（最も長いものは $2 から）]: $3[ ほか $4 台]",
   ],
   [/^(\S+) leads$/, "$1 がリーダーです"],
   [

@@ -108,11 +108,11 @@ describe("the headline of a fleet", () => {
     ]);
     const noticed = leaving(n10, { cause: "SpotInterruption", noticedAt: now });
     expect(headline({ departures: [noticed] })("Leaving")).toMatchObject([
-      { tone: "Note", text: "1 node is leaving now (n10), on a notice" },
+      { tone: "Note", text: "1 node is leaving now, on a notice (n10)" },
     ]);
     const departures = [leaving(n9), leaving(n10, { cause: "SpotInterruption", noticedAt: now })];
     expect(headline({ departures })("Leaving")).toMatchObject([
-      { tone: "Note", text: "2 nodes are leaving now (n10, n9), 1 of them on a notice" },
+      { tone: "Note", text: "2 nodes are leaving now, 1 of them on a notice (n10, n9)" },
     ]);
   });
 
@@ -124,12 +124,12 @@ describe("the headline of a fleet", () => {
     });
     expect(headline({})("Held")).toEqual([]);
     expect(headline({ nodes: [hold(n9, 2), n10] })("Held")).toMatchObject([
-      { text: "1 node is on hold (n9), since 2026-11-20T10:00:00.000Z" },
+      { text: "1 node is on hold, since 2026-11-20T10:00:00.000Z (n9)" },
     ]);
     expect(headline({ nodes: [hold(n9, 2), hold(n10, 4), n11] })("Held")).toMatchObject([
       {
         tone: "Note",
-        text: "2 nodes are on hold (n10, n9), the longest since 2026-11-20T08:00:00.000Z",
+        text: "2 nodes are on hold, the longest since 2026-11-20T08:00:00.000Z (n10, n9)",
       },
     ]);
   });
