@@ -34,6 +34,14 @@ it.each([
     "provisioning request ml/r1",
   ],
   [
+    "pods of a provisioning request by the deprecated annotations",
+    job(
+      "",
+      `annotations: {${queued.replaceAll("autoscaling.x-k8s.io", "cluster-autoscaler.kubernetes.io")}}`,
+    ),
+    "provisioning request ml/r1",
+  ],
+  [
     "a RayCluster with several hosts",
     ray("RayCluster", workers("numOfHosts: 4,")),
     "RayCluster ml/llm",

@@ -11,7 +11,7 @@ export const gangOnSpot: Rule = {
   id: "gang-on-spot",
   severity: "warning",
   title: "a workload on several nodes that ends as a whole can land on Spot nodes",
-  why: "The pods of a JobSet, of a group of a LeaderWorkerSet, of a pod group (Kueue, coscheduling, Kubernetes' workload API), of a Volcano Job, of a training job, of Ray workers with several hosts or of GKE's queued provisioning work together: if one of their nodes leaves, all of them end or start over. Each node is another chance of an interruption, so one that runs on sixteen Spot nodes is interrupted sixteen times as often as one that runs on one. Lastcall does not rotate such nodes one by one (gates.gangWorkloads of the policy), but the cloud takes them one by one.",
+  why: "The pods of a JobSet, of a group of a LeaderWorkerSet, of a pod group (Kueue, coscheduling, Kubernetes' workload API), of a Volcano Job, of a training job, of Ray workers with several hosts, of a Grove PodGang or of GKE's queued provisioning work together: if one of their nodes leaves, all of them end or start over. Each node is another chance of an interruption, so one that runs on sixteen Spot nodes is interrupted sixteen times as often as one that runs on one. Lastcall does not rotate such nodes one by one (gates.gangWorkloads of the policy), but the cloud takes them one by one.",
   fix: "Write checkpoints often, keep it on stable nodes by a node selector or required node affinity, or use capacity that is provisioned and ended as a whole.",
   whenNotToUse:
     "The workload tolerates the loss of single pods (elastic training), or its pods share one node.",

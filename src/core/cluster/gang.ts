@@ -26,9 +26,9 @@ interface GangKind {
 /**
  * Sources: the label constants of jobset `api/jobset/v1alpha2`, lws `api/leaderworkerset/v1`, kueue
  * `pkg/controller/jobs/pod/constants`, scheduler-plugins `apis/scheduling/v1alpha1`, volcano
- * `pkg/apis/batch/v1alpha1`, training-operator `pkg/apis/kubeflow.org/v1` and kuberay
- * `ray-operator/controllers/ray/utils`: KubeRay 1.5 and later label the workers of a replica that
- * has several hosts.
+ * `pkg/apis/batch/v1alpha1`, training-operator `pkg/apis/kubeflow.org/v1`, grove
+ * `operator/api/common` and kuberay `ray-operator/controllers/ray/utils`: KubeRay 1.5 and later
+ * label the workers of a replica that has several hosts.
  */
 const gangKinds: readonly GangKind[] = [
   { kind: "JobSet", label: "jobset.sigs.k8s.io/jobset-name" },
@@ -43,6 +43,7 @@ const gangKinds: readonly GangKind[] = [
   { kind: "Volcano Job", label: "volcano.sh/job-name" },
   { kind: "training job", label: "training.kubeflow.org/job-name" },
   { kind: "Ray worker group replica", label: "ray.io/worker-group-replica-name" },
+  { kind: "Grove PodGang", label: "grove.io/podgang" },
 ];
 
 /** The labels of which the pods of such workloads have one. */
@@ -53,11 +54,19 @@ const servingAnnotation = "kueue.x-k8s.io/pod-group-serving";
 
 /**
  * Pods that consume a ProvisioningRequest. Only with this class all of their nodes are provisioned
- * at once. Source: kubernetes autoscaler `cluster-autoscaler/apis/provisioningrequest`.
+ * at once. Source: kubernetes autoscaler `cluster-autoscaler/apis/provisioningrequest` and
+ * `provisioningrequest/pods`.
  */
 const provisioningRequest = "autoscaling.x-k8s.io/consume-provisioning-request";
 const provisioningClass = "autoscaling.x-k8s.io/provisioning-class-name";
 const queuedProvisioning = "queued-provisioning.gke.io";
+
+/** The deprecated name of either annotation, which the autoscaler reads as well. */
+const formerPrefix = "cluster-autoscaler.kubernetes.io/";
+
+function readProvisioning(annotations: GangPod["annotations"], key: string): string | undefined {
+  return annotations[key] ?? annotations[key.replace(/^.*\//, formerPrefix)];
+}
 
 /** The name of the workload that a pod is a part of, such as `JobSet ml/train`. */
 export function gangOf(pod: Omit<GangPod, "node">): string | undefined {
@@ -65,8 +74,8 @@ export function gangOf(pod: Omit<GangPod, "node">): string | undefined {
   const found = gangKinds.find(({ label }) => labels[label] !== undefined);
   if (found === undefined) {
     if (schedulingGroup !== undefined) return `pod group ${namespace}/${schedulingGroup}`;
-    const isQueued = annotations[provisioningClass] === queuedProvisioning;
-    const request = isQueued ? annotations[provisioningRequest] : undefined;
+    const isQueued = readProvisioning(annotations, provisioningClass) === queuedProvisioning;
+    const request = isQueued ? readProvisioning(annotations, provisioningRequest) : undefined;
     return request === undefined ? undefined : `provisioning request ${namespace}/${request}`;
   }
   const isServing = annotations[servingAnnotation] === "true";

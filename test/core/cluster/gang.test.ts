@@ -30,6 +30,7 @@ describe("a workload on several nodes", () => {
     [{ "volcano.sh/job-name": "mnist" }, "Volcano Job ml/mnist"],
     [{ "training.kubeflow.org/job-name": "ddp" }, "training job ml/ddp"],
     [{ "ray.io/worker-group-replica-name": "tpu-4f2a" }, "Ray worker group replica ml/tpu-4f2a"],
+    [{ "grove.io/podgang": "llm-0" }, "Grove PodGang ml/llm-0"],
     [{ app: "web", "batch.kubernetes.io/job-name": "alone" }, undefined],
   ])("is recognized by the labels of its pods: %j", (labels, name) => {
     expect(gangOf(pod("n1", labels))).toBe(name);
