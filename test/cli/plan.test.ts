@@ -118,6 +118,41 @@ describe("what the controller found out from the cloud", () => {
   });
 });
 
+describe("a plan of which the controller starts no departure", () => {
+  const at = { lastHeartbeatTime: "2026-11-20T00:59:00Z" };
+  const reported = (name: string, status: "True" | "False") => ({
+    ...node(name),
+    status: { conditions: [{ type: "Ready", status, ...at }] },
+  });
+
+  it("is infeasible if the fleet is unhealthy", async () => {
+    const nodes = ["n1", "n2"].map((name) => reported(name, "False"));
+    const { code, forecast } = await plan([...nodes, policy({})], ["--strict"]);
+    expect([code, forecast?.feasible]).toEqual([3, false]);
+    expect(forecast?.explain).toMatch(
+      /^No voluntary departure starts, because the fleet is unhealthy: 2 of 2 nodes/,
+    );
+  });
+
+  it("is feasible if no report of a kubelet shows how the nodes are", async () => {
+    const { forecast } = await plan([node("n1"), node("n2"), policy({})]);
+    expect(forecast).toMatchObject({ feasible: true, explain: "Both departures are on schedule" });
+  });
+
+  it("is infeasible if a policy that cannot be read may own its nodes", async () => {
+    const weighty = {
+      ...policy({ weight: 5, lifetime: { max: "soon" } }),
+      metadata: { name: "a" },
+    };
+    const nodes = [reported("n1", "True")];
+    const { code, out } = await printed([...nodes, weighty, policy({})], ["-o", "json"]);
+    const [spot] = (JSON.parse(out) as PlanReport).policies;
+    expect(code).toBe(0);
+    expect(spot?.forecast.feasible).toBe(false);
+    expect(spot?.forecast.explain).toMatch(/^1 node held back, because a policy that might own/);
+  });
+});
+
 describe("a policy that selects no node", () => {
   const nodeSelector = {
     nodeSelectorTerms: [{ matchExpressions: [{ key: "pool", operator: "In", values: ["none"] }] }],

@@ -1,5 +1,6 @@
 import { reasonWords } from "../../board/reason-words.ts";
 import { isKnownProviderId } from "../../core/cluster/node.ts";
+import { healthy } from "../../core/limits/fleet-health.ts";
 import type { FleetPlan } from "../../core/plan/fleet-plan.ts";
 import { fleetHeadline, type HeadlineLine } from "../../core/plan/headline.ts";
 import { planFleet } from "../../core/plan/plan.ts";
@@ -33,7 +34,11 @@ export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
   const at = plannedInstant(options, { io, now: fleet.readAt });
   const hints = options.at === undefined ? ageHint(fleet) : [];
   const releaseAnswers = answersByName(fleet.nodes, hasReleaser);
-  const plan = withReleaseStanding(planFleet({ ...fleet, releaseAnswers, at }), fleet);
+  const planned = planFleet({ ...fleet, releaseAnswers, at });
+  const plan = withReleaseStanding(
+    hasReports(fleet, options.from.length > 0) ? planned : withoutHealth(planned),
+    fleet,
+  );
   if (!options.quiet)
     for (const warning of [...hints, ...warningsOf(plan, fleet)]) io.err(`lastcall: ${warning}\n`);
   const report = planReport(plan);
@@ -55,6 +60,15 @@ function ageHint({ recordedAt, readAt }: FleetSnapshot): readonly string[] {
   return [
     `The nodes were recorded ${ago} and are planned as if nothing had changed since; --at ${formatInstant(recordedAt)} plans them as of that time`,
   ];
+}
+
+/** Whether it is known which nodes are Ready. Handwritten nodes have no report of a kubelet. */
+function hasReports({ recordedAt }: FleetSnapshot, isFromFiles: boolean): boolean {
+  return !isFromFiles || recordedAt !== undefined;
+}
+
+function withoutHealth(plan: FleetPlan): FleetPlan {
+  return { ...plan, policies: plan.policies.map((one) => ({ ...one, health: healthy })) };
 }
 
 /**

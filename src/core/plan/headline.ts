@@ -4,7 +4,7 @@ import { isOrAre } from "../reason/counted.ts";
 import type { Reason } from "../reason/reason.ts";
 import { earliest, formatInstant, type Instant } from "../time/time.ts";
 import type { FleetPlan, NotPlanned, PolicyPlan } from "./fleet-plan.ts";
-import { blockedNodes, nodeCount, policyStanding } from "./policy-standing.ts";
+import { blockedNodes, isInfeasible, nodeCount, policyStanding } from "./policy-standing.ts";
 
 /** `Bad`: a person has to look. `Note`: not as usual, but as somebody wanted it. */
 export type HeadlineTone = "Good" | "Note" | "Bad";
@@ -122,7 +122,7 @@ function policyLine(plan: PolicyPlan, { blocked, held, at }: HeldAndBlocked): He
   const { freezeUntil } = policy.gates;
   const frozen = freezeUntil !== undefined && freezeUntil > at ? freezeUntil : undefined;
   const isNoted = reason === "Paused" || policy.dryRun || frozen !== undefined || held.length > 0;
-  const isBad = reason !== "InTime" && reason !== "Paused" && reason !== "NoNodes";
+  const isBad = isInfeasible(reason);
   const text = frozen === undefined ? explain : `Frozen until ${formatInstant(frozen)}. ${explain}`;
   return line("Policy", isBad ? "Bad" : isNoted ? "Note" : "Good", text, {
     policy: policy.name,

@@ -2,7 +2,7 @@ import type { WaveStanding } from "../limits/budget.ts";
 import type { ReleaseStanding } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
 import { between, formatInstant, formatRounded, type Instant, type Millis } from "../time/time.ts";
-import { explainForecast, explainRelease } from "./explain-forecast.ts";
+import { explainRelease } from "./explain-forecast.ts";
 import type {
   FleetPlan,
   LaunchTimeSource,
@@ -10,6 +10,7 @@ import type {
   PlannedDeparture,
   PolicyPlan,
 } from "./fleet-plan.ts";
+import { blockedNodes, isInfeasible, policyStanding } from "./policy-standing.ts";
 
 /** The facts for a sentence about one node's place in the plan, or outside it. */
 export interface PlanFacts {
@@ -31,11 +32,6 @@ export interface PlanFacts {
 export function explainPlan(reason: Reason, facts: PlanFacts): string {
   if (facts.departAt === undefined) return explainNotPlanned(reason, facts);
   return `${explainDeparture(reason, facts)}${explainChange(facts)}`;
-}
-
-/** Whether every node leaves in time: a departure that cannot start does not. */
-function isFeasible({ forecast, release }: PolicyPlan): boolean {
-  return forecast.feasible && release === undefined;
 }
 
 function explainDeparture(reason: Reason, facts: PlanFacts): string {
@@ -172,7 +168,7 @@ export function planReport(plan: FleetPlan): PlanReport {
     apiVersion: "lastcall.dev/v1alpha1",
     kind: "Plan",
     at: formatInstant(plan.at),
-    policies: plan.policies.map(policyReport),
+    policies: plan.policies.map((one) => policyReport(one, plan)),
     notPlanned: plan.notPlanned.map(notPlannedReport),
   };
 }
@@ -198,8 +194,9 @@ function tieWarnings(plan: FleetPlan): readonly string[] {
   });
 }
 
-function policyReport(plan: PolicyPlan): PolicyReport {
+function policyReport(plan: PolicyPlan, fleet: FleetPlan): PolicyReport {
   const { policy, matched, spacing, forecast, moved } = plan;
+  const { reason, explain } = policyStanding(plan, blockedNodes(fleet, policy.name));
   return {
     name: policy.name,
     matched,
@@ -210,10 +207,10 @@ function policyReport(plan: PolicyPlan): PolicyReport {
       bestSeconds: inSeconds(spacing.bestMs),
     },
     forecast: {
-      feasible: isFeasible(plan),
+      feasible: !isInfeasible(reason),
       late: forecast.late,
       widenBySeconds: forecast.widenBySeconds,
-      explain: explainForecast(plan),
+      explain,
       ...(plan.release && { release: releaseReport(plan.release) }),
     },
     ...(plan.waves && { waves: waveReport(plan.waves) }),

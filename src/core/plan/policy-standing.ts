@@ -29,6 +29,11 @@ function noNodes({ outranked }: PolicyPlan): string {
   return `It applies to no node: policies of more weight or of an earlier name apply to the ${nodeCount(outranked)} that it selects`;
 }
 
+/** Whether it keeps nodes from leaving in time. Where nothing leaves, nothing is late. */
+export function isInfeasible(reason: PolicyStandingReason): boolean {
+  return reason !== "InTime" && reason !== "Paused" && reason !== "NoNodes";
+}
+
 /** The nodes of a policy that an unreadable policy might own. */
 export function blockedNodes({ notPlanned }: FleetPlan, policy: string): readonly NotPlanned[] {
   return notPlanned.filter((one) => one.blockedBy !== undefined && one.policy === policy);
