@@ -188,12 +188,16 @@ function podLine(pod: PlannedPod): PodLine {
     wantedGraceSeconds: pod.wantedGraceSeconds,
     graceSeconds: pod.graceSeconds,
     cut: pod.cut,
-    // Without a budget, nothing is expected to hold it until then.
-    forceAtSeconds: pod.budget === undefined ? null : secondsOf(pod.forceAtMs),
+    forceAtSeconds: mayBeHeld(pod) ? secondsOf(pod.forceAtMs) : null,
     budget: pod.budget ?? null,
     reason: pod.reason,
     explain: explainPlannedPod(pod),
   };
+}
+
+/** Whether a budget may hold it: none holds a pod that is deleted, or terminates already. */
+function mayBeHeld({ budget, action, reason }: PlannedPod): boolean {
+  return budget !== undefined && action !== "Delete" && reason !== "Terminating";
 }
 
 function remarkLine(remark: DrainRemark): RemarkLine {

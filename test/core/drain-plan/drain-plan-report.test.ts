@@ -4,7 +4,7 @@ import type { PodFacts } from "../../../src/core/cluster/pod.ts";
 import { drainReasons } from "../../../src/core/departure/drain-reason.ts";
 import { type DrainQuestion, planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
 import { drainPlanReport, explainDrain } from "../../../src/core/drain-plan/drain-plan-report.ts";
-import { seconds } from "../../../src/core/time/time.ts";
+import { plus, seconds } from "../../../src/core/time/time.ts";
 import { budget, node, pod, rule, startAt } from "../drain/drain-scene.ts";
 
 function report(pods: readonly PodFacts[], changes: Partial<DrainQuestion> = {}) {
@@ -61,6 +61,26 @@ it("the report names no forced deletion of a pod that no budget selects", () => 
   expect(Object.fromEntries(told.map(([name, ...rest]) => [name, rest]))).toEqual({
     "web-0": ["default/web", 88],
     other: [null, null],
+  });
+});
+
+it("the report names no forced deletion of a pod that its budget cannot hold", () => {
+  const [removed, leaving, held] = [
+    pod("removed", { labels: { app: "web", tier: "cache" } }),
+    pod("leaving", { deletionAt: plus(startAt, seconds(20)) }),
+    pod("held"),
+  ];
+  const { pods } = report([removed, leaving, held], {
+    budgets: [budget("web", { disruptionsAllowed: 0, currentHealthy: 2 })],
+    rule: rule({
+      podRules: [{ selector: { matchLabels: { tier: "cache" } }, action: "Delete" }],
+    }),
+    notice: { leftMs: seconds(120) },
+  });
+  expect(Object.fromEntries(pods.map((one) => [one.name, one.forceAtSeconds]))).toEqual({
+    removed: null,
+    leaving: null,
+    held: 88,
   });
 });
 
