@@ -6,7 +6,14 @@ import { explainDrain } from "../../core/drain-plan/drain-plan-report.ts";
 import { fieldsOf, listOf, numberOf, textOf, wordsOf } from "../../core/json/json-field.ts";
 import { formatInstant, type Instant, type Millis } from "../../core/time/time.ts";
 import { type ErrorCode, isLastcallError } from "../../errors.ts";
-import { answerMessage, apiError, isGone, isPassing, retryAfterMs } from "../object/api-call.ts";
+import {
+  answerMessage,
+  apiError,
+  isDenied,
+  isGone,
+  isPassing,
+  retryAfterMs,
+} from "../object/api-call.ts";
 
 export interface EvictOptions extends Partial<LeaveOptions> {
   /** Checks budgets and admission but changes nothing. */
@@ -140,6 +147,10 @@ function readAnswer(answer: KubeAnswer): EvictionAnswer {
   const status = statusOf(answer, body);
   if (code < 300 && textOf(body.kind) !== undefined) return { kind: "Accepted" };
   if (code < 300) return { kind: "NoAnswer", message: foreign };
+  if (isDenied(answer)) {
+    const { message, retryAfterMs } = status;
+    return { kind: "Refused", status: code, message, retryAfterMs };
+  }
   if (isAboutTwoBudgets(status.message)) {
     return { kind: "MultipleBudgets", message: status.message };
   }
@@ -180,17 +191,12 @@ function isAboutTwoBudgets(message: string): boolean {
 }
 
 /**
- * Three kinds of 429: a budget refused the eviction (only a cause says so), the server is
- * overloaded (plain text, or a Status without a cause), or a webhook holds the pod, as KubeVirt
- * does during a migration.
+ * A budget refused the eviction (only a cause says so), or the server is overloaded (plain text, or
+ * a Status without a cause).
  */
 function tooMany({ message, causes, retryAfterMs }: Status): EvictionAnswer {
   const cause = causes.find(({ reason }) => reason === "DisruptionBudget");
-  if (cause === undefined) {
-    return message.includes("admission webhook")
-      ? { kind: "Refused", status: 429, message, retryAfterMs }
-      : { kind: "Overloaded", message, retryAfterMs };
-  }
+  if (cause === undefined) return { kind: "Overloaded", message, retryAfterMs };
   const found = wordsOf(textOf(cause.message) ?? message);
   return {
     kind: "Blocked",

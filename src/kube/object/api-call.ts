@@ -83,6 +83,7 @@ export function apiError(call: ApiCall, answer: KubeAnswer): LastcallError {
 
 /** What a status and the reason of its Status object mean. */
 export function meaningOf(call: ApiCall, answer: KubeAnswer): AnswerClass {
+  if (isDenied(answer)) return { code: "API_REFUSED", retryable: isPassing(answer) };
   switch (answer.status) {
     case 401:
       return { code: "API_UNAUTHORIZED", retryable: false };
@@ -153,21 +154,30 @@ function isForbidden(answer: KubeAnswer): boolean {
   const { causes } = fieldsOf(fieldsOf(answer.body).details);
   return (
     !listOf(causes).some((cause) => fieldsOf(cause).reason === "NamespaceTerminating") &&
-    !message.includes("exceeded quota") &&
-    !message.includes("admission webhook")
+    !message.includes("exceeded quota")
   );
+}
+
+/**
+ * Whether an admission webhook denied the request. It chooses the status itself, so a 404 or a 409
+ * of it says nothing about the object. Source: apiserver
+ * pkg/admission/plugin/webhook/errors/statuserror.go, ToStatusErr.
+ */
+export function isDenied(answer: KubeAnswer): boolean {
+  return /^admission webhook ".*" denied the request/.test(answerMessage(answer));
 }
 
 /**
  * Whether the object of a request does not exist. A 404 without a Status, or with one about the
  * path, says nothing about it: an API server that does not serve the path has responded, or
- * something in front of it.
+ * something in front of it. Nor does the denial of a webhook.
  */
 export function isGone(answer: KubeAnswer): boolean {
   return (
     answer.status === 404 &&
     fieldsOf(answer.body).kind === "Status" &&
-    !answerMessage(answer).includes("could not find the requested resource")
+    !answerMessage(answer).includes("could not find the requested resource") &&
+    !isDenied(answer)
   );
 }
 
@@ -176,7 +186,7 @@ export function isGone(answer: KubeAnswer): boolean {
  * object may well exist.
  */
 export function objectError(call: ApiCall, answer: KubeAnswer): LastcallError {
-  if (answer.status !== 404 || isGone(answer)) return apiError(call, answer);
+  if (answer.status !== 404 || isGone(answer) || isDenied(answer)) return apiError(call, answer);
   return new LastcallError(
     "API_ANSWER_INVALID",
     `Cannot ${describeCall(call)}: ${answerMessage(answer)}, expected a Kubernetes Status about the object, check whether a proxy responds in place of the API server`,
@@ -188,7 +198,7 @@ export function objectError(call: ApiCall, answer: KubeAnswer): LastcallError {
  * text, or a Status that says so), or it is a collection, which exists even when empty.
  */
 export function isUnserved(call: ApiCall, answer: KubeAnswer): boolean {
-  if (answer.status !== 404) return false;
+  if (answer.status !== 404 || isDenied(answer)) return false;
   const { namespace, name } = partsOf(call.path);
   return (
     !isGone(answer) || (name === undefined && (call.method !== "POST" || namespace === undefined))

@@ -53,6 +53,8 @@ function budgetCause(message: string): Failure {
   return { reason: "TooManyRequests", message: violates, details: { causes } };
 }
 
+const denied = 'admission webhook "guard.example.com" denied the request: not found: vm-1';
+
 const cases: readonly [string, KubeAnswer, EvictionAnswer][] = [
   [
     "201 with Success",
@@ -166,6 +168,17 @@ const cases: readonly [string, KubeAnswer, EvictionAnswer][] = [
     "403 of RBAC",
     failure(403, { message: 'cannot create resource "pods/eviction"' }),
     { kind: "Refused", status: 403, message: 'cannot create resource "pods/eviction"' },
+  ],
+  // A webhook chooses its status, and none of them is about the pod.
+  ...[404, 409, 410, 422, 500, 503].map((status): (typeof cases)[number] => [
+    `${status} of a webhook that denies it`,
+    failure(status, { message: denied }),
+    { kind: "Refused", status, message: denied },
+  ]),
+  [
+    "a webhook that quotes a budget",
+    failure(429, { message: denied, details: budgetCause(needsTwo).details }),
+    { kind: "Refused", status: 429, message: denied },
   ],
   [
     "400 of a webhook",

@@ -6,6 +6,7 @@ import {
   isExpired,
   isGone,
   isPassing,
+  isUnserved,
   objectError,
   retryAfterMs,
 } from "../../../src/kube/object/api-call.ts";
@@ -14,9 +15,18 @@ const nodes: ApiCall = { method: "GET", path: "/api/v1/nodes" };
 const departures = "/apis/lastcall.dev/v1alpha1/departures";
 const leases = "/apis/coordination.k8s.io/v1/namespaces/x/leases";
 
+const denied = 'admission webhook "w" denied the request: it is not allowed';
+
 function statusBody(fields: object = {}): unknown {
   return { kind: "Status", apiVersion: "v1", status: "Failure", message: "said", ...fields };
 }
+
+it("a webhook's 404 does not make an object gone, or a path unknown", () => {
+  const answer = { status: 404, body: statusBody({ message: denied }) };
+  const call: ApiCall = { method: "DELETE", path: "/api/v1/nodes/n1" };
+  expect([isGone(answer), isUnserved(call, answer)]).toEqual([false, false]);
+  expect(objectError(call, answer)).toMatchObject({ code: "API_REFUSED" });
+});
 
 describe("an error response", () => {
   // As an API server, its priority and fairness, admission or proxies send them: apimachinery's
@@ -26,7 +36,12 @@ describe("an error response", () => {
     [401, statusBody({ reason: "Unauthorized" }), "API_UNAUTHORIZED", false],
     [403, statusBody({ reason: "Forbidden" }), "RIGHT_MISSING", false],
     [403, statusBody({ message: "pods is forbidden: exceeded quota: q" }), "API_REFUSED", false],
-    [403, statusBody({ message: 'admission webhook "w" denied it' }), "API_REFUSED", false],
+    // A webhook may deny with any status.
+    [401, statusBody({ message: denied }), "API_REFUSED", false],
+    [403, statusBody({ message: denied }), "API_REFUSED", false],
+    [404, statusBody({ message: denied, reason: "NotFound" }), "API_REFUSED", false],
+    [409, statusBody({ message: denied }), "API_REFUSED", false],
+    [410, statusBody({ message: denied, reason: "Gone" }), "API_REFUSED", false],
     [
       403,
       statusBody({ details: { causes: [{ reason: "NamespaceTerminating" }] } }),
