@@ -3,10 +3,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { awsPermissions } from "../../src/cloud/aws/setup/permissions.ts";
 import { healthEvents, machineEvents } from "../../src/cloud/aws/setup/setup-documents.ts";
-import known from "../data/terraform/aws-arguments.json" with { type: "json" };
+import ofAws from "../data/terraform/aws-arguments.json" with { type: "json" };
+import ofHelm from "../data/terraform/helm-arguments.json" with { type: "json" };
 import {
   type Block,
   iamActions,
+  readHcl,
   readTemplate,
   readTerraform,
   responderCalls,
@@ -120,17 +122,28 @@ describe("deploy/aws/terraform", async () => {
     expect(found).toEqual([...responderCalls, ...ofLambda].sort());
   });
 
-  const ofModule = new Set(["count", "for_each", "depends_on"]);
+  const known = { ...ofAws, ...ofHelm };
+  const ofEvery = new Set(["count", "for_each", "depends_on", "lifecycle"]);
 
-  it.each([...resources].filter(([name]) => name.startsWith("aws_")))(
-    "gives %s only arguments that the provider knows",
-    (name, block) => {
-      const type = name.split(".")[0] as keyof typeof known;
-      const names = Object.keys(block).filter((one) => !ofModule.has(one));
-      expect(names.length).toBeGreaterThan(0);
-      expect(names.filter((one) => !known[type].includes(one))).toEqual([]);
-    },
-  );
+  it.each([...resources])("gives %s only arguments that the provider knows", (name, block) => {
+    const type = name.split(".")[0] as keyof typeof known;
+    const names = Object.keys(block).filter((one) => !ofEvery.has(one));
+    expect(names.length).toBeGreaterThan(0);
+    expect(names.filter((one) => !known[type].includes(one))).toEqual([]);
+  });
+
+  it("is shown with the settings that it has, and a provider that can reach the cluster", async () => {
+    const readme = readFileSync("deploy/aws/README.md", "utf8");
+    const example = /```hcl\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
+    const { module, provider } = await readHcl("example.tf", example);
+    const { source, ...settings } = module?.lastcall?.[0] ?? {};
+    expect(source).toBe("./deploy/aws/terraform");
+    const variables = await terraformVariables();
+    expect(Object.keys(settings).filter((one) => !variables.includes(one))).toEqual([]);
+    // An object since 3.0, no longer a block, which would be parsed as a list.
+    expect(provider?.helm?.[0]?.kubernetes).toMatchObject({ config_path: expect.any(String) });
+    expect(Object.keys(provider ?? {}).sort()).toEqual(["aws", "helm"]);
+  });
 });
 
 describe("deploy/aws/cloudformation", () => {

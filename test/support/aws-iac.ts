@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { convertFiles } from "@cdktf/hcl2json";
+import { convertFiles, parse as parseHcl } from "@cdktf/hcl2json";
 import { parse } from "yaml";
 
 /** A Terraform block as JSON: its contents by their own names. */
@@ -13,6 +13,14 @@ async function convertTerraform() {
     readonly resource: Readonly<Record<string, Named>>;
     readonly variable: Named;
   };
+}
+
+/** The blocks of one file: modules by name, providers by type. */
+export async function readHcl(
+  name: string,
+  text: string,
+): Promise<Readonly<Partial<Record<"module" | "provider", Named>>>> {
+  return (await parseHcl(name, text)) as Awaited<ReturnType<typeof readHcl>>;
 }
 
 /** The resources of `deploy/aws/terraform`, by type and name. */

@@ -185,8 +185,8 @@ resource "helm_release" "lastcall" {
 
   lifecycle {
     precondition {
-      condition     = var.controller_image != null && var.agent_image != null
-      error_message = "Set controller_image and agent_image: no image of Lastcall is published."
+      condition     = var.controller_image != null && (var.agent_image != null || try(var.release_values.agent.enabled, true) == false)
+      error_message = "Set controller_image, and agent_image unless release_values disables the agents: no image of Lastcall is published."
     }
   }
 

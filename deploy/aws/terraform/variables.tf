@@ -57,7 +57,7 @@ variable "controller_image" {
 }
 
 variable "agent_image" {
-  description = "The same for the image of the agents."
+  description = "The same for the image of the agents; not needed if release_values has agent = {enabled = false}."
   type        = object({ repository = string, tag = optional(string), digest = optional(string) })
   default     = null
 }
