@@ -2,7 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FleetWorld } from "./fleet-world.ts";
 import { judge, zonesAlternate } from "./judge.ts";
 
-const spacingSeconds = 9;
+/**
+ * Twice what a departure takes on an idle machine. If one takes longer than this, its successors
+ * reach their deadline while it is out, and rightly no longer wait for it.
+ */
+const spacingSeconds = 15;
 let world: FleetWorld;
 
 beforeAll(async () => {
