@@ -16,7 +16,6 @@ const plain = {
   sqsReceivers: 2,
   sqsUnknown: "Leave",
   sqsCompleteHooks: true,
-  azureDeleteInstances: false,
 } as const;
 const aks =
   "azure:///subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/v/virtualMachines/0";

@@ -12,7 +12,6 @@ const plain = {
   serviceAccount: "lastcall",
   managedIdentity: "lastcall",
   role: "lastcall",
-  azureDeleteInstances: false,
 };
 const clusterId = `/subscriptions/${subscription}/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main`;
 const issuer = "https://westeurope.oic.prod-aks.azure.com/tenant/cluster/";
@@ -50,14 +49,6 @@ describe("lastcall setup azure", () => {
     expect(actionsOf("lastcall-cluster")).toContain(
       "Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action",
     );
-  });
-
-  it("grants the right to delete from scale sets only on request", async () => {
-    const right = "Microsoft.Compute/virtualMachineScaleSets/delete/action";
-    await setup({});
-    expect(actionsOf("lastcall-nodes")).not.toContain(right);
-    await setup({ azureDeleteInstances: true });
-    expect(actionsOf("lastcall-nodes")).toContain(right);
   });
 
   it("creates nothing when run again", async () => {

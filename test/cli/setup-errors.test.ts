@@ -105,7 +105,7 @@ const clouds: readonly Cloud[] = [
     options: {
       ...{ cloud: "azure", subscription: "1b2e6f80-0000-4000-8000-000000000000" },
       ...{ resourceGroup: "shop", cluster: "main", serviceAccount: "lastcall" },
-      ...{ managedIdentity: "lastcall", role: "lastcall", azureDeleteInstances: false },
+      ...{ managedIdentity: "lastcall", role: "lastcall" },
     },
     standing: { "service-account": "", webhook: "", cluster: "https://issuer.example/" },
     errors: {

@@ -2,11 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { awsPermissions } from "../../src/cloud/aws/setup/permissions.ts";
 import { readPermissionOf } from "../../src/cloud/azure/azure-machine.ts";
-import {
-  azurePermissions,
-  scaleSetListPermission,
-  scaleSetPermission,
-} from "../../src/cloud/azure/setup-script.ts";
+import { azurePermissions, scaleSetListPermission } from "../../src/cloud/azure/setup-script.ts";
 import { computePermissions } from "../../src/cloud/gcp/permissions.ts";
 
 /** The cloud's permissions in the first column of a page's table. */
@@ -19,9 +15,7 @@ function documented(cloud: string, form: RegExp): readonly string[] {
   return [...new Set(found.filter((one) => form.test(one)))].sort();
 }
 
-const ofAzure = [...azurePermissions, scaleSetPermission, scaleSetListPermission].map(
-  ({ action }) => action,
-);
+const ofAzure = [...azurePermissions, scaleSetListPermission].map(({ action }) => action);
 const ofGoogle = computePermissions.map(({ permission }) => permission);
 
 it.each([

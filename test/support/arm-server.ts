@@ -121,10 +121,7 @@ export class ArmServer {
   groupTags: Readonly<Record<string, string>> = {};
   fault: keyof typeof faults | "Unreachable" | undefined;
   /** The `actions` of the caller's only role. */
-  granted: readonly string[] = [
-    "microsoft.containerservice/*",
-    "Microsoft.Compute/*/delete/action",
-  ];
+  granted: readonly string[] = ["microsoft.containerservice/*"];
   /** Paths that are denied. */
   denied: RegExp | undefined;
   /** The response to the next deletion, once. */
@@ -272,14 +269,11 @@ export class ArmServer {
     const once = this.refuseNext;
     this.refuseNext = undefined;
     if (once !== undefined) return refusal(once);
-    const asked = JSON.parse(body) as {
-      readonly machineNames?: readonly string[];
-      readonly instanceIds?: readonly string[];
-    };
-    const byName = path === `${lower.pool}/deletemachines`;
-    const machine = byName
-      ? this.machines.find(({ name }) => name === asked.machineNames?.[0])
-      : this.find(asked.instanceIds?.[0]);
+    if (path !== `${lower.pool}/deletemachines`) {
+      return refusal({ status: 404, code: "InvalidResourceType", message: "No such action." });
+    }
+    const asked = JSON.parse(body) as { readonly machineNames?: readonly string[] };
+    const machine = this.machines.find(({ name }) => name === asked.machineNames?.[0]);
     if (machine === undefined) {
       return refusal({ status: 400, code: "InvalidParameter", message: "No such machine." });
     }

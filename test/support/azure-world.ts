@@ -14,14 +14,13 @@ export interface AzureWorld extends ReleaserWorld, LaunchTimeWorld, Pick<AzureCo
 }
 
 export async function startAzureWorld(
-  settings: { readonly cluster?: string; readonly deleteInstances?: boolean } = {},
+  settings: { readonly cluster?: string } = {},
 ): Promise<AzureWorld> {
   const clock = new ManualClock(instant(Date.parse("2026-11-20T00:00:00Z")));
   const server = await new ArmServer(clock).start();
   const counted = countingFetch();
   const azure = createAzureCompute({
     endpoint: server.url,
-    deleteInstances: settings.deleteInstances ?? true,
     cluster: settings.cluster,
     ...{ env: {}, fetch: counted.fetch, clock, rng: seededRng(1) },
   });
@@ -40,7 +39,7 @@ export async function startAzureWorld(
     server,
     clock,
     ...azure,
-    modes: ["Recreate", "Delete", "DeleteInstance"],
+    modes: ["Recreate", "Delete"],
     tellsTime: true,
     namesOf: (providerID) => [standing(providerID)?.name ?? ""],
     unknownProviderID: providerIdOf("4711"),

@@ -44,7 +44,6 @@ export async function cloudPorts(
     readonly gcpPreemptionPoll?: Millis | undefined;
     readonly azureEndpoint?: string | undefined;
     readonly aksCluster?: string | undefined;
-    readonly azureDeleteInstances: boolean;
   } & AwsChoice,
   io: CommandIo,
 ): Promise<CloudPorts> {
@@ -61,7 +60,6 @@ export async function cloudPorts(
   const azure = createAzureCompute({
     endpoint: options.azureEndpoint,
     cluster: options.aksCluster,
-    deleteInstances: options.azureDeleteInstances,
     ...{ env, fetch, clock, rng },
   });
   const ec2 = loadedOnUse(async () => {

@@ -40,8 +40,6 @@ interface AzureRelease {
   readonly mode: ReleaseRequest["mode"];
   /** Undefined if AKS did not create the machine. */
   readonly pool: NodePool | undefined;
-  /** Value of `--azure-delete-instances`. */
-  readonly pastAks: "Allowed" | "Refused";
 }
 
 type ReleaseAct =
@@ -59,16 +57,16 @@ const aksVersion = "2026-04-01";
 const deleteMachines =
   "Microsoft.ContainerService/managedClusters/agentPools/deleteMachines/action";
 
-/**
- * Chooses the call that releases a machine: through its node pool, or without AKS if both the mode
- * and the flag request that.
- */
-function releaseAct(target: AzureRelease): ReleaseAct {
-  if (target.mode === "DeleteInstance") return deletion(target);
-  const { ref, machine, mode, pool } = target;
+/** Chooses the call that releases a machine through its node pool, which is AKS's only way. */
+function releaseAct({ ref, machine, mode, pool }: AzureRelease): ReleaseAct {
   if (pool === undefined) {
     return refused(
-      `${ref.id} is not in an AKS node pool (its tag aks-managed-poolName is missing), set instance.release to DeleteInstance and run with --azure-delete-instances, or to None`,
+      `${ref.id} is not in an AKS node pool (its tag aks-managed-poolName is missing), set instance.release to None`,
+    );
+  }
+  if (mode === "DeleteInstance") {
+    return refused(
+      `${ref.id} is in the AKS node pool ${machine.pool}, which deletes its own machines, set instance.release to Delete`,
     );
   }
   if (machine.name === undefined) {
@@ -91,30 +89,6 @@ function releaseAct(target: AzureRelease): ReleaseAct {
       body: { machineNames: [machine.name] },
       action: `delete ${machine.name} in the node pool ${machine.pool}`,
       permission: deleteMachines,
-    },
-  };
-}
-
-/** AKS does not support it for its own pools. */
-function deletion({ ref, pastAks, pool, machine }: AzureRelease): ReleaseAct {
-  const { scaleSet } = ref;
-  if (pastAks === "Refused" || scaleSet === undefined) {
-    const instead = pool === undefined ? "None" : "Delete";
-    const owner = pool === undefined ? "" : `, which is in the AKS node pool ${machine.pool},`;
-    return refused(
-      `${ref.id}${owner} can be deleted without AKS only if it is in a scale set and --azure-delete-instances is set, set instance.release to ${instead}`,
-    );
-  }
-  return {
-    kind: "Act",
-    scope: scaleSet.id,
-    call: {
-      method: "POST",
-      path: `${scaleSet.id}/delete`,
-      apiVersion: computeVersion,
-      body: { instanceIds: [scaleSet.instance] },
-      action: `delete ${ref.id}`,
-      permission: "Microsoft.Compute/virtualMachineScaleSets/delete/action",
     },
   };
 }
@@ -206,8 +180,6 @@ function notThere(action: string, found: string): LastcallError {
 interface AksReleaserOptions extends ReleaseLoopOptions {
   readonly client: ArmClient;
   readonly pools: AksPools;
-  /** Whether DeleteInstance may bypass AKS. */
-  readonly pastAks: AzureRelease["pastAks"];
 }
 
 /**
@@ -280,12 +252,8 @@ export class AksReleaser implements InstanceReleaser {
     target: Pick<AzureRelease, "ref" | "machine" | "mode">,
     signal: AbortSignal,
   ): Promise<ReleaseAct> {
-    const { pools, pastAks } = this.#options;
-    const { ref, machine, mode } = target;
-    // A deletion that bypasses AKS does not involve the node pool.
-    const isPast = mode === "DeleteInstance" && pastAks === "Allowed";
-    const pool = isPast ? undefined : await pools.poolOf({ ref, machine }, signal);
-    return releaseAct({ ...target, pool, pastAks });
+    const pool = await this.#options.pools.poolOf(target, signal);
+    return releaseAct({ ...target, pool });
   }
 
   async #act(

@@ -215,8 +215,6 @@ export interface AzureSettings {
   readonly endpoint?: string | undefined;
   /** Value of `--aks-cluster`. */
   readonly cluster?: string | undefined;
-  /** Value of `--azure-delete-instances`. */
-  readonly deleteInstances: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly fetch: typeof fetch;
   readonly clock: Clock;
@@ -244,15 +242,14 @@ export function createAzureCompute(settings: AzureSettings): AzureCompute {
   const tokens = azureTokens({ endpoint, env, fetch });
   const client = new ArmClient({ endpoint, tokens, fetch, clock, rng });
   const pools = new AksPools({ client, cluster: parseCluster(settings.cluster) });
-  const pastAks = settings.deleteInstances ? "Allowed" : "Refused";
   return {
-    releaser: new AksReleaser({ client, pools, pastAks, clock, rng }),
+    releaser: new AksReleaser({ client, pools, clock, rng }),
     launchTimes: new AzureLaunchTimes(client),
     groupsOf: async (providerIDs, signal) => {
       const refs = providerIDs.flatMap((id) => findMachineRef(id) ?? []);
       const groups = oneOfEach(refs.map(({ groupId }) => groupId)).slice(0, mostGroups);
       const pools = await Promise.all(groups.map((one) => poolsIn(client, one, signal)));
-      const collections = refs.flatMap(({ scaleSet, collection }) => (scaleSet ? collection : []));
+      const collections = refs.flatMap(({ isInSet, collection }) => (isInSet ? collection : []));
       const scaleSets = oneOfEach([...collections, ...pools.flat()]).slice(0, mostScaleSets);
       const lists = await Promise.all([
         ...scaleSets.map((collection) => machinesIn(client, collection, signal)),

@@ -24,8 +24,8 @@ export interface MachineRef {
   readonly collection: string;
   /** Its resource group, which for AKS is that of the nodes. */
   readonly groupId: string;
-  /** Undefined for a single machine, as in pools of type VirtualMachines. */
-  readonly scaleSet?: { readonly id: string; readonly instance: string } | undefined;
+  /** False for a single machine, as in pools of type VirtualMachines. */
+  readonly isInSet: boolean;
 }
 
 const machineId =
@@ -46,10 +46,7 @@ export function findMachineRef(providerID: string): MachineRef | undefined {
   // It becomes part of a URL, so it must have the form of a resource id.
   if (!/^[-\w./()]+$/.test(`${collection}/${name}`) || name === "." || name === "..")
     return undefined;
-  const ref = { id: `${collection}/${name}`, collection, groupId };
-  if (scaleSet === undefined) return ref;
-  const id = collection.slice(0, collection.lastIndexOf("/"));
-  return { ...ref, scaleSet: { id, instance: name } };
+  return { id: `${collection}/${name}`, collection, groupId, isInSet: scaleSet !== undefined };
 }
 
 /** A virtual machine, as Azure describes it. */

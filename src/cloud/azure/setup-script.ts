@@ -28,7 +28,6 @@ export interface AzureSetupChoice extends AccountChoice {
   readonly managedIdentity: string;
   /** Prefix of the custom roles' names. */
   readonly role: string;
-  readonly azureDeleteInstances: boolean;
 }
 
 const forms = {
@@ -79,7 +78,7 @@ export function azureSetupScript(choice: AzureSetupChoice): string {
     head(
       "Setup",
       "Grants the Lastcall controller its permissions on AKS, by Workload Identity",
-      rightsOf(choice),
+      explainedRights(),
     ),
     variables(choice),
     checks(choice),
@@ -88,7 +87,7 @@ export function azureSetupScript(choice: AzureSetupChoice): string {
     identityLook,
     unfinishedNow(partlyCreated),
     identityStep,
-    roleStep(choice),
+    roleStep(),
     accountStep,
     done,
   ];
@@ -129,9 +128,8 @@ function head(script: "Setup" | "Undo", purpose: string, rights: readonly string
   ].join("\n");
 }
 
-function rightsOf(choice: AzureSetupChoice): readonly string[] {
-  const rights = azurePermissionsFor(choice);
-  const lines = rights.map(({ action, neededFor }) => `#   ${action}: ${neededFor}`);
+function explainedRights(): readonly string[] {
+  const lines = azurePermissions.map(({ action, neededFor }) => `#   ${action}: ${neededFor}`);
   return ["#", "# The controller needs these actions and no others:", ...lines];
 }
 
@@ -233,10 +231,9 @@ fi
 client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
 principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"`;
 
-function roleStep(choice: AzureSetupChoice): string {
-  const rights = azurePermissionsFor(choice);
+function roleStep(): string {
   const grants = scopes.map(({ on, suffix }) => {
-    const actions = rights.filter((one) => one.on === on).map(({ action }) => action);
+    const actions = azurePermissions.filter((one) => one.on === on).map(({ action }) => action);
     return `grant ${suffix} "${scopePaths[on]}" '${JSON.stringify(actions)}'`;
   });
   return `# 2. One role per scope, with the permissions that the controller needs there and no others.
@@ -367,23 +364,9 @@ export const azurePermissions: readonly AzurePermission[] = [
   },
 ];
 
-/** Only for scale sets that are not AKS node pools: their machines are deleted without AKS. */
-export const scaleSetPermission: AzurePermission = {
-  action: "Microsoft.Compute/virtualMachineScaleSets/delete/action",
-  neededFor: "deleting a machine of a scale set directly, which AKS does not support for its pools",
-  on: "NodeGroup",
-};
-
 /** Not in the roles that Lastcall sets up: `lastcall doctor` works without it. */
 export const scaleSetListPermission: AzurePermission = {
   action: "Microsoft.Compute/virtualMachineScaleSets/read",
   neededFor: "finding node pools none of whose machines became nodes",
   on: "NodeGroup",
 };
-
-/** The permissions that a controller with these choices needs, and no others. */
-export function azurePermissionsFor(use: {
-  readonly azureDeleteInstances: boolean;
-}): readonly AzurePermission[] {
-  return use.azureDeleteInstances ? [...azurePermissions, scaleSetPermission] : azurePermissions;
-}

@@ -97,13 +97,6 @@ export const azureOptions = [
     commands: ["run", "doctor"],
     help: "Resource group and name of the cluster in AKS; default: found by the resource group of its nodes",
   },
-  {
-    name: "azure-delete-instances",
-    type: "switch",
-    default: "false",
-    commands: ["run", "doctor"],
-    help: "Let instance.release: DeleteInstance delete instances of scale sets directly, which AKS does not support; doctor checks the permission",
-  },
 ] as const satisfies readonly Option[];
 
 /**
@@ -250,13 +243,5 @@ export const setupOptions = [
     commands: ["setup"],
     parts: ["aws"],
     help: "With aws: create this SQS queue and the EventBridge rules that fill it; default: none",
-  },
-  {
-    name: "azure-delete-instances",
-    type: "switch",
-    default: "false",
-    commands: ["setup"],
-    parts: ["azure"],
-    help: "With azure: also grant what lastcall run --azure-delete-instances needs, which AKS does not support for its pools",
   },
 ] as const satisfies readonly Option[];

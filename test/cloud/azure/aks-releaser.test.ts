@@ -70,18 +70,12 @@ describe("a machine of a node pool", () => {
     expect(acts()).toEqual([]);
   });
 
-  it("is not deleted past AKS unless the option allows it", async () => {
-    const machine = await start({ deleteInstances: false });
+  it("is not deleted past AKS", async () => {
+    const machine = await start();
     const problem = expect.stringContaining("set instance.release to Delete");
     expect(await check(machine, "DeleteInstance")).toEqual({ kind: "Impossible", problem });
+    await expect(release(machine, "DeleteInstance")).rejects.toMatchObject({ message: problem });
     expect(acts()).toEqual([]);
-  });
-
-  it("is deleted through its scale set, without AKS, if the option allows it", async () => {
-    const machine = await start({ deleteInstances: true });
-    expect(await release(machine, "DeleteInstance")).toEqual({ kind: "Released" });
-    expect(acts()).toEqual([`POST ${scaleSet}/delete?api-version=2024-07-01`]);
-    expect(world.server.requests.filter(({ url }) => url.includes("agentPools"))).toEqual([]);
   });
 
   it.each([
@@ -121,12 +115,12 @@ describe("a machine of a node pool", () => {
 });
 
 describe("a machine outside node pools", () => {
-  it("is released through its scale set only", async () => {
+  it.each(["Recreate", "DeleteInstance"] as const)("is not released: %s", async (mode) => {
     const machine = await start();
     world.server.hasPoolTag = false;
-    const problem = expect.stringContaining("set instance.release to DeleteInstance");
-    expect(await check(machine)).toEqual({ kind: "Impossible", problem });
-    expect(await release(machine, "DeleteInstance")).toEqual({ kind: "Released" });
+    const problem = expect.stringContaining("set instance.release to None");
+    expect(await check(machine, mode)).toEqual({ kind: "Impossible", problem });
+    expect(acts()).toEqual([]);
   });
 });
 

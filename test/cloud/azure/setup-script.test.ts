@@ -12,13 +12,11 @@ const plain: AzureSetupChoice = {
   cluster: "main",
   managedIdentity: "lastcall",
   role: "lastcall",
-  azureDeleteInstances: false,
   namespace: "lastcall",
   serviceAccount: "lastcall",
 };
 const whole = {
   ...plain,
-  azureDeleteInstances: true,
   kubeconfig: "/my kube/config",
   context: "it's mine",
 };
