@@ -67,7 +67,7 @@ const clouds: readonly Cloud[] = [
     make: makeFakeGcloud,
     options: {
       ...{ cloud: "gcp", project: "my-project-1", serviceAccount: "lastcall", role: "lastcall" },
-      ...{ release: "Recreate", regionalGroups: false, googleServiceAccount: "lastcall-shop" },
+      ...{ release: "Recreate", googleServiceAccount: "lastcall-shop" },
       ...{ cluster: "main", location: "europe-west1" },
     },
     standing: { "service-account": "", "workload-pool": "", clusters: "europe-west1/main" },

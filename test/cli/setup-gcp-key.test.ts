@@ -26,7 +26,7 @@ function setup(more: Readonly<Record<string, unknown>> = {}): Promise<SetupRun> 
     gcloud,
     {
       ...{ cloud: "gcp", project: "my-project-1", serviceAccount: "lastcall", role: "lastcall" },
-      ...{ release: "Recreate", regionalGroups: false, undo: false },
+      ...{ release: "Recreate", undo: false },
       ...{ googleServiceAccount: "lastcall-shop", keyFile: true, ...more },
     },
     { TMPDIR: temporary },

@@ -54,7 +54,6 @@ async function setup(options: object, signal = new AbortController().signal): Pr
     serviceAccount: "lastcall",
     role: "lastcall",
     release: "Recreate",
-    regionalGroups: false,
     apply: true,
   };
   return runSetup({ words: ["gcp"], options: { ...defaults, ...options }, io } as unknown as Input);

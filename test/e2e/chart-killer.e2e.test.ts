@@ -325,7 +325,7 @@ describe("on a real API server", () => {
     expect(stdout).toContain("This release, gke-preemptible-killer, is Lastcall.");
     expect(stdout).toContain("The controller prefers nodes that are not Spot.");
     expect(stdout).toContain("An image is named without a registry.");
-    const use = { mode: "Recreate", regionalGroups: false, preemptionPoll: false } as const;
+    const use = { mode: "Recreate", preemptionPoll: false } as const;
     const wanted = permissionsFor(use).map(({ permission }) => permission);
     const line = stdout.split("\n").find((one) => one.includes("gcloud iam roles update"));
     expect(line).toContain("--project my-project-1 ");

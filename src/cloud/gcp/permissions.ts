@@ -7,7 +7,10 @@ export interface ComputePermission {
   readonly neededFor: string;
   /** The release modes that need it. Every mode needs to look up machines. */
   readonly modes: readonly ReleaseMode[];
-  /** Needed only if this is in use. */
+  /**
+   * Needed only if this is in use. GKE's groups are zonal, so the role that `lastcall setup gcp`
+   * creates has nothing for regional ones.
+   */
   readonly only?: "RegionalGroups" | "PreemptionPoll";
 }
 
@@ -69,13 +72,12 @@ export const computePermissions: readonly ComputePermission[] = [
 
 export interface ComputeUse {
   readonly mode: ReleaseMode;
-  readonly regionalGroups: boolean;
   readonly preemptionPoll: boolean;
 }
 
-/** The permissions that a controller with these uses needs, and no more. */
+/** The permissions that a controller on GKE with these uses needs, and no more. */
 export function permissionsFor(use: ComputeUse): readonly ComputePermission[] {
-  const inUse = { RegionalGroups: use.regionalGroups, PreemptionPoll: use.preemptionPoll };
+  const inUse = { RegionalGroups: false, PreemptionPoll: use.preemptionPoll };
   return computePermissions.filter(
     ({ modes, only }) => modes.includes(use.mode) && (only === undefined || inUse[only]),
   );

@@ -34,7 +34,6 @@ export interface SetupChoice extends AccountChoice {
   readonly project: string;
   readonly role: string;
   readonly release: ReleaseMode;
-  readonly regionalGroups: boolean;
   readonly preemptionPoll: boolean;
   /** The Google service account to bind. By default the ServiceAccount itself is bound. */
   readonly googleServiceAccount?: string | undefined;

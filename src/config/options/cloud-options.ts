@@ -229,14 +229,6 @@ export const setupOptions = [
     help: "With gcp and aws: the policies' instance.release, which the role must permit",
   },
   {
-    name: "regional-groups",
-    type: "switch",
-    default: "false",
-    commands: ["setup"],
-    parts: ["gcp"],
-    help: "With gcp: machines are in regional managed instance groups (GKE's are zonal)",
-  },
-  {
     name: "queue",
     type: "text",
     value: "NAME",

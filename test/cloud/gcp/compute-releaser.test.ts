@@ -334,7 +334,7 @@ it("no mode uses a permission that is not listed for it", async () => {
     await start();
     world.addMachine("n1");
     await release("n1", { mode });
-    const listed = permissionsFor({ mode, regionalGroups: false, preemptionPoll: false });
+    const listed = permissionsFor({ mode, preemptionPoll: false });
     const names = listed.map(({ permission }) => permission);
     expect(names).toEqual(expect.arrayContaining([...world.server.permissionsUsed]));
     await world.close();

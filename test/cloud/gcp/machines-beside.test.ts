@@ -29,7 +29,7 @@ describe("the group of a machine", () => {
   it("is read with the permissions of the group modes", async () => {
     world.addMachine("n1");
     await beside("n1");
-    const use = { mode: "Recreate", regionalGroups: false, preemptionPoll: false } as const;
+    const use = { mode: "Recreate", preemptionPoll: false } as const;
     const names = permissionsFor(use).map(({ permission }) => permission);
     expect(names).toEqual(expect.arrayContaining([...world.server.permissionsUsed]));
   });
@@ -112,7 +112,7 @@ describe("the machines of a GKE cluster", () => {
   it("are read with permissions that every mode has", async () => {
     addLabelled(ofMain);
     await beside("n0");
-    const use = { mode: "None", regionalGroups: false, preemptionPoll: false } as const;
+    const use = { mode: "None", preemptionPoll: false } as const;
     const names = permissionsFor(use).map(({ permission }) => permission);
     expect(names).toEqual(expect.arrayContaining([...world.server.permissionsUsed]));
     expect(world.server.permissionsUsed.size).toBe(2);

@@ -8,7 +8,7 @@ const plain: SetupChoice = {
   serviceAccount: "lastcall",
   role: "lastcall",
   release: "Recreate",
-  regionalGroups: false,
+
   preemptionPoll: false,
 };
 const whole: SetupChoice = {
@@ -36,13 +36,11 @@ describe("the script of setup gcp", () => {
 
   it("is valid bash, whatever is chosen", () => {
     for (const release of ["Recreate", "Delete", "DeleteInstance", "None"] as const) {
-      for (const regionalGroups of [true, false]) {
-        for (const choice of [plain, whole, keyed]) {
-          for (const make of [setupScript, undoScript]) {
-            const input = make({ ...choice, release, regionalGroups });
-            const { status, stderr } = spawnSync("bash", ["-n"], { input, encoding: "utf8" });
-            expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-          }
+      for (const choice of [plain, whole, keyed]) {
+        for (const make of [setupScript, undoScript]) {
+          const input = make({ ...choice, release });
+          const { status, stderr } = spawnSync("bash", ["-n"], { input, encoding: "utf8" });
+          expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
         }
       }
     }
@@ -51,7 +49,6 @@ describe("the script of setup gcp", () => {
   it.each([
     [
       "Recreate",
-      false,
       false,
       [
         "instanceGroupManagers.update",
@@ -62,22 +59,20 @@ describe("the script of setup gcp", () => {
     ],
     [
       "Delete",
-      true,
       false,
       [
         "instanceGroupManagers.update",
         "instanceGroupManagers.get",
         "instanceGroupManagers.list",
         "zoneOperations.get",
-        "regionOperations.get",
       ],
     ],
-    ["DeleteInstance", true, false, ["instances.delete", "zoneOperations.get"]],
-    ["None", false, true, ["zoneOperations.list"]],
+    ["DeleteInstance", false, ["instances.delete", "zoneOperations.get"]],
+    ["None", true, ["zoneOperations.list"]],
   ] as const)(
-    "for %s (regional groups: %s, preemptions: %s) grants exactly what that needs",
-    (release, regionalGroups, preemptionPoll, more) => {
-      const script = setupScript({ ...plain, release, regionalGroups, preemptionPoll });
+    "for %s (preemptions: %s) grants exactly what that needs",
+    (release, preemptionPoll, more) => {
+      const script = setupScript({ ...plain, release, preemptionPoll });
       const granted = /^permissions='(.*)'$/m.exec(script)?.[1]?.split(",");
       const wanted = ["instances.get", "instances.list", ...more].map((one) => `compute.${one}`);
       expect(granted).toEqual(wanted);
