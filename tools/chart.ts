@@ -131,10 +131,9 @@ export function generateChart(): ReadonlyMap<string, string> {
     const text = `${notice}\n${settled}\n{{- if ${when} }}\n${documents.join("---\n")}{{- end }}\n`;
     return [`deploy/chart/templates/${to}`, quoted(text)] as const;
   });
-  const crds = [...generateCrds()].flatMap(([path, text]) => {
-    const name = /^deploy\/crds\/(.+\.dev\.yaml)$/.exec(path)?.[1];
-    return name === undefined ? [] : [[`deploy/chart/crds/${name}`, text] as const];
-  });
+  const crds = [...generateCrds()].map(
+    ([path, text]) => [path.replace("deploy/", "deploy/chart/"), text] as const,
+  );
   return new Map([
     ...files,
     ...crds,

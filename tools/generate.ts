@@ -1,5 +1,5 @@
 /**
- * Writes the generated files: CRDs, editor schemas, the chart, the reference pages and the demo's
+ * Writes the generated files: CRDs, the chart, the reference pages and the demo's
  * picture. With `--check` it writes nothing and fails if a file differs.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";

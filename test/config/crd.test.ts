@@ -135,7 +135,7 @@ describe("the CRD of Departure", () => {
   });
 });
 
-describe("the JSON schema for editors", () => {
+describe("the JSON schema of a policy", () => {
   const ajv = new Ajv({ strict: true, allowUnionTypes: true });
   ajv.addFormat("date-time", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/);
   const document = documentField(policyDefinition);

@@ -51,7 +51,7 @@ export function documentField(resource: ResourceDefinition): ObjectField {
   };
 }
 
-/** The schema for editors, kubeconform and our own validation. */
+/** The field as a JSON schema: the notation of the CRDs and of the chart's `values.schema.json`. */
 export function jsonSchemaOf(field: FieldSchema): JsonSchema {
   return defined({ description: field.description, ...shapeOf(field) });
 }
@@ -124,28 +124,16 @@ function defined(schema: JsonSchema): JsonSchema {
 
 const notice = "# Generated from src/config by `npm run generate`; edit the schema there.\n";
 
-/**
- * The files generated from the resource definitions, by path: the CRDs in `deploy/crds`, and the
- * JSON schemas in `deploy/schemas` for editors and kubeconform.
- */
+/** The files generated from the resource definitions, by path. */
 export function generateCrds(): Map<string, string> {
-  const files = new Map<string, string>();
-  for (const resource of resourceDefinitions) {
-    files.set(
-      `deploy/crds/${resource.plural}.${apiGroup}.yaml`,
-      notice + printYaml(crdOf(resource)),
-    );
-    const schema = {
-      $schema: "http://json-schema.org/draft-07/schema#",
-      title: `${resource.kind} ${apiGroup}/${apiVersion}`,
-      ...jsonSchemaOf(documentField(resource)),
-    };
-    files.set(
-      `deploy/schemas/${apiGroup}/${resource.singular}_${apiVersion}.json`,
-      `${JSON.stringify(schema, undefined, 2)}\n`,
-    );
-  }
-  return files;
+  const files = resourceDefinitions.map(
+    (resource) =>
+      [
+        `deploy/crds/${resource.plural}.${apiGroup}.yaml`,
+        notice + printYaml(crdOf(resource)),
+      ] as const,
+  );
+  return new Map(files);
 }
 
 /** The CustomResourceDefinition of a resource, as `setup crds --apply` sends it. */

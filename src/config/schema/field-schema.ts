@@ -2,10 +2,10 @@ import { durationMeant } from "../../core/time/named-time.ts";
 import { hours, type Millis, minutes, parseDuration, seconds } from "../../core/time/time.ts";
 
 /**
- * The notation in which the fields of a resource are defined. The CRD, the JSON schema for editors,
- * the reference tables and the local validation are derived from it, so that they cannot differ. It
- * is the part of OpenAPI v3 that a structural CRD schema may hold, plus rules over several fields:
- * once in CEL for the API server, once as a function for us.
+ * The notation in which the fields of a resource are defined. The CRD, the chart's schema of its
+ * policies, the reference tables and the local validation are derived from it, so that they cannot
+ * differ. It is the part of OpenAPI v3 that a structural CRD schema may hold, plus rules over
+ * several fields: once in CEL for the API server, once as a function for us.
  */
 export type FieldSchema =
   | ObjectField
