@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { awsPermissions } from "../../src/cloud/aws/setup/permissions.ts";
 import { healthEvents, machineEvents } from "../../src/cloud/aws/setup/setup-documents.ts";
 import ofAws from "../data/terraform/aws-arguments.json" with { type: "json" };
@@ -9,7 +10,6 @@ import {
   type Block,
   iamActions,
   readHcl,
-  readTemplate,
   readTerraform,
   responderCalls,
   terraformVariables,
@@ -61,14 +61,14 @@ it("the controller's permissions are exactly the calls that the code can make", 
 
 it("deploy/aws takes the partition of every ARN from the place of deployment", () => {
   const files = readdirSync("deploy/aws", { recursive: true, encoding: "utf8" });
-  const code = files.filter((name) => /\.(tf|ya?ml)$/.test(name));
+  const code = files.filter((name) => name.endsWith(".tf"));
   const arns = code.flatMap((name) => {
     const text = readFileSync(`deploy/aws/${name}`, "utf8");
     return [...text.matchAll(/\barn:(\$\{[\w.:]+\}|[a-z-]+)/g)].map(([, partition]) => partition);
   });
   expect(code.length).toBeGreaterThan(1);
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: so both languages write it.
-  expect([...new Set(arns)].sort()).toEqual(["${AWS::Partition}", "${local.partition}"]);
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: so Terraform writes it.
+  expect([...new Set(arns)]).toEqual(["${local.partition}"]);
 });
 
 /** `terraform fmt` sends no requests and reads no settings. */
@@ -122,6 +122,29 @@ describe("deploy/aws/terraform", async () => {
     expect(found).toEqual([...responderCalls, ...ofLambda].sort());
   });
 
+  it.each([
+    ["machines", machineEvents],
+    ["health", healthEvents],
+  ])("has the event pattern of `setup aws` in the rule %s", (name, pattern) => {
+    const { event_pattern } = resources.get(`aws_cloudwatch_event_rule.${name}`) ?? {};
+    const [, object = ""] = /^\$\{jsonencode\((.*)\)\}$/s.exec(String(event_pattern)) ?? [];
+    // Apart from `=` and the missing commas, the object is written as in YAML.
+    const flow = object.replaceAll(/ *= /g, ": ").replaceAll(/\]\n(?=\s*["\w])/g, "],\n");
+    expect(parse(flow)).toEqual(JSON.parse(pattern));
+  });
+
+  it("gives the function every variable that it reads", () => {
+    const files = ["lambda-main.ts", "lambda/create-responder.ts"];
+    const texts = files.map((name) => readFileSync(`src/cli/${name}`, "utf8"));
+    const read = new Set(texts.join().match(/(?<=env\.)LASTCALL_\w+/g));
+    const { environment } = resources.get("aws_lambda_function.responder") ?? {};
+    const given = JSON.stringify(environment);
+    expect(given).toContain("var.responder_environment");
+    const module = readFileSync("deploy/aws/terraform/variables.tf", "utf8");
+    expect(read.size).toBeGreaterThan(3);
+    expect([...read].filter((one) => !`${given}${module}`.includes(one))).toEqual([]);
+  });
+
   const known = { ...ofAws, ...ofHelm };
   const ofEvery = new Set(["count", "for_each", "depends_on", "lifecycle"]);
 
@@ -143,71 +166,6 @@ describe("deploy/aws/terraform", async () => {
     // An object since 3.0, no longer a block, which would be parsed as a list.
     expect(provider?.helm?.[0]?.kubernetes).toMatchObject({ config_path: expect.any(String) });
     expect(Object.keys(provider ?? {}).sort()).toEqual(["aws", "helm"]);
-  });
-});
-
-describe("deploy/aws/cloudformation", () => {
-  const { Resources } = readTemplate();
-  const propertiesOf = (name: string) => Resources[name]?.Properties as Block;
-
-  it("grants the controller what it calls, and nothing else", () => {
-    expect(iamActions(propertiesOf("ControllerRole").Policies)).toEqual(granted);
-  });
-
-  it("grants the responder what it calls, and nothing else", () => {
-    const found = iamActions(propertiesOf("ResponderRole").Policies);
-    expect(found).toEqual([...responderCalls, ...ofLambda].sort());
-  });
-
-  it.each([
-    ["MachineRule", machineEvents],
-    ["HealthRule", healthEvents],
-  ])("has the event pattern of `setup aws` in %s", (name, pattern) => {
-    expect(propertiesOf(name).EventPattern).toEqual(JSON.parse(pattern));
-  });
-});
-
-/** The module's variables, and the corresponding parameters of the template. */
-const twins: Readonly<Record<string, readonly string[]>> = {
-  cluster_name: ["ClusterName"],
-  name: ["Name"],
-  namespace: ["Namespace"],
-  service_account: ["ServiceAccount"],
-  // A template knows no OIDC issuer: without Pod Identity it leaves the role to others.
-  identity: ["Associate"],
-  responder_zip: ["ResponderBucket", "ResponderKey"],
-  responder_actions: ["ResponderActions"],
-  responder_event_fields: ["ResponderEventFields"],
-  responder_managed_tag: ["ResponderManagedTag"],
-  responder_environment: ["ResponderActionHosts", "ResponderSecret"],
-  responder_listens: ["ResponderListens"],
-};
-interface LambdaFunction {
-  readonly Properties: { readonly Environment: { readonly Variables: Block } };
-}
-
-/** Variables for what CloudFormation does itself, or in other ways. */
-const ofTerraform = [
-  ...["action_hosts", "agent_image", "alarm_emails", "controller_image", "oidc_provider_arn"],
-  ...["policies", "release_chart", "release_values", "tags"],
-];
-
-describe("deploy/aws/terraform and deploy/aws/cloudformation", () => {
-  const { Parameters, Resources } = readTemplate();
-
-  it("have the same settings", async () => {
-    expect(await terraformVariables()).toEqual([...Object.keys(twins), ...ofTerraform].sort());
-    expect(Object.keys(Parameters).sort()).toEqual(Object.values(twins).flat().sort());
-  });
-
-  it("give the function every variable that it reads", async () => {
-    const files = ["lambda-main.ts", "lambda/create-responder.ts"];
-    const texts = files.map((name) => readFileSync(`src/cli/${name}`, "utf8"));
-    const read = new Set(texts.join().match(/(?<=env\.)LASTCALL_\w+/g));
-    const { Properties } = Resources.Responder as unknown as LambdaFunction;
-    expect(Object.keys(Properties.Environment.Variables).sort()).toEqual([...read].sort());
-    const { environment } = (await readTerraform()).get("aws_lambda_function.responder") ?? {};
-    expect(JSON.stringify(environment)).toContain("var.responder_environment");
   });
 });
 

@@ -140,8 +140,8 @@ export const onChange: Readonly<Record<string, RunOnChange>> = {
     covers: ["src/cloud/aws/actions", "src/controller/action"],
     meanwhile: ["test/controller/action-crash.test.ts", "test/e2e/actions.e2e.test.ts"],
   },
-  "aws-stack": {
-    covers: ["deploy/aws"],
+  "aws-rules": {
+    covers: ["src/cloud/aws/setup/setup-documents.ts"],
     meanwhile: ["test/deploy/aws-iac.test.ts"],
   },
   responder: {

@@ -1,7 +1,5 @@
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { convertFiles, parse as parseHcl } from "@cdktf/hcl2json";
-import { parse } from "yaml";
 
 /** A Terraform block as JSON: its contents by their own names. */
 export type Block = Readonly<Record<string, unknown>>;
@@ -36,25 +34,6 @@ export async function readTerraform(): Promise<ReadonlyMap<string, Block>> {
 /** The names of the Terraform variables. */
 export async function terraformVariables(): Promise<readonly string[]> {
   return Object.keys((await convertTerraform()).variable);
-}
-
-const intrinsics = ["Ref", "GetAtt", "Sub", "If", "Equals", "Not", "And", "Condition"];
-
-/** `deploy/aws/cloudformation/lastcall.yaml`, with `!Ref x` as `{Ref: x}` and the like. */
-export function readTemplate(): Readonly<
-  Record<"Parameters" | "Resources", Readonly<Record<string, Block>>>
-> {
-  const text = readFileSync("deploy/aws/cloudformation/lastcall.yaml", "utf8");
-  const customTags = intrinsics.flatMap((name) => {
-    const tag = `!${name}`;
-    const key = name === "Ref" || name === "Condition" ? name : `Fn::${name}`;
-    return [
-      { tag, resolve: (value: string) => ({ [key]: value }) },
-      { tag, collection: "seq" as const, resolve: (value: object) => ({ [key]: value }) },
-    ];
-  });
-  // CloudFormation supports neither aliases nor merge keys.
-  return parse(text, { customTags, maxAliasCount: 0 }) as ReturnType<typeof readTemplate>;
 }
 
 const actionForm = /^(autoscaling|ec2|elasticloadbalancing|sqs|sns|lambda|logs|sts):\w+$/;

@@ -14,7 +14,6 @@ const versions: Readonly<Record<string, string>> = {
   ec2: "2016-11-15",
   autoscaling: "2011-01-01",
   sns: "2010-03-31",
-  cloudformation: "2010-05-15",
 };
 
 /**
@@ -168,18 +167,18 @@ export class Moto {
     return text;
   }
 
-  /** Puts an event into EventBridge, which this API still calls CloudWatch Events. */
-  async putEvent(event: object): Promise<void> {
+  /** A call to EventBridge, which its API still calls CloudWatch Events. */
+  async events(action: string, body: object): Promise<void> {
     const answer = await fetch(this.url, {
       method: "POST",
       headers: {
         "content-type": "application/x-amz-json-1.1",
-        "x-amz-target": "AWSEvents.PutEvents",
+        "x-amz-target": `AWSEvents.${action}`,
         authorization: `AWS4-HMAC-SHA256 Credential=test/20261120/${region}/events/aws4_request`,
       },
-      body: JSON.stringify({ Entries: [event] }),
+      body: JSON.stringify(body),
     });
-    if (!answer.ok) throw new Error(`Cannot put an event: ${answer.status}`);
+    if (!answer.ok) throw new Error(`Cannot ${action}: ${answer.status} ${await answer.text()}`);
   }
 
   async stop(): Promise<void> {
@@ -208,14 +207,6 @@ export class Moto {
 function inTens<T>(all: readonly T[]): readonly (readonly T[])[] {
   const count = Math.ceil(all.length / 10);
   return Array.from({ length: count }, (_, place) => all.slice(place * 10, (place + 1) * 10));
-}
-
-/** Runs AWS's own template linter, which moto depends on; resolves with its findings. */
-export async function lintTemplate(file: string): Promise<string> {
-  const python = await install();
-  const lint = promisify(execFile)(python, ["-m", "cfnlint", file]);
-  const { stdout } = await lint.catch((error: { stdout: string }) => error);
-  return stdout;
 }
 
 /** Installs moto into a cache outside the checkout, once; returns the path of its python. */

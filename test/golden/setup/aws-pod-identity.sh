@@ -101,7 +101,7 @@ own() {
   if [[ "$2" == missing || "$2" == "$cluster_arn" ]]; then return; fi
   echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster_arn; choose another name" >&2
   if [[ "$2" == "$cluster" ]]; then
-    echo "Its tag is only the cluster's name, as set by Terraform, CloudFormation and earlier versions of this script. If this script created it, for that cluster, mark it and run this again:" >&2
+    echo "Its tag is only the cluster's name, as set by Terraform and earlier versions of this script. If this script created it, for that cluster, mark it and run this again:" >&2
     echo "$3" >&2
   fi
   exit 1
