@@ -126,6 +126,7 @@ const packageSites: Readonly<Record<string, readonly string[]>> = {
   commander: ["src/cli/command-line/command-line.ts"],
   // The second one reads manifests on worker threads: ten thousand documents instead of one.
   yaml: ["src/config/yaml-text.ts", "src/audit/input/parse-manifests.ts"],
+  "jsonc-parser": ["src/audit/input/json-lines.ts"],
   "prom-client": ["src/server/metrics.ts"],
   // The JSX runtime of src/web imports it, too.
   preact: ["src/web/preact.ts"],

@@ -42,6 +42,11 @@ describe("invalid input ends the audit with exit code 2 and says why", () => {
       says: "Cannot read bad.yaml:1: maximum call stack size exceeded",
     },
     {
+      why: "endless nesting in JSON",
+      text: `{"apiVersion": "v1", "kind": "Pod", "a": ${"[".repeat(50_000)}${"]".repeat(50_000)}}`,
+      says: "Cannot read bad.yaml:1: maximum call stack size exceeded",
+    },
+    {
       why: "a long text",
       text: "x".repeat(5000),
       says: `${"x".repeat(60)}…", expected a Kubernetes object`,

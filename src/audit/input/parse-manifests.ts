@@ -11,7 +11,7 @@ import {
 } from "yaml";
 import { withKubernetesScalars } from "../../config/kubernetes-scalar.ts";
 import { nameOf } from "../../core/json/json-field.ts";
-import { cutJsonValues, type JsonLines, scanJsonLines } from "./json-lines.ts";
+import { cutJsonValues, scanJsonLines } from "./json-lines.ts";
 
 /** One document of a file: its value, and the lines on which it and the items of its list start. */
 export interface ParsedDocument {
@@ -94,16 +94,20 @@ function parseJson(
   } catch {
     return undefined;
   }
-  const { duplicate, itemLines }: JsonLines =
-    detail === "Lines" ? scanJsonLines(text) : { itemLines: [] };
   const before = firstLine - 1;
-  const warnings = duplicate ? [duplicateKey({ file, ...duplicate, before })] : [];
   const line = before + text.slice(0, text.search(/\S/)).split("\n").length;
-  return {
-    documents: [{ value, line, itemLines: itemLines.map((one) => one + before), form: "Json" }],
-    problems: [],
-    warnings,
-  };
+  const document = { value, line, itemLines: [], form: "Json" } as const;
+  if (detail === "Values") return { documents: [document], problems: [], warnings: [] };
+  try {
+    const { duplicate, itemLines } = scanJsonLines(text);
+    return {
+      documents: [{ ...document, itemLines: itemLines.map((one) => one + before) }],
+      problems: [],
+      warnings: duplicate ? [duplicateKey({ file, ...duplicate, before })] : [],
+    };
+  } catch (thrown) {
+    return { documents: [], problems: [notPlain(file, line, thrown)], warnings: [] };
+  }
 }
 
 /** Documents are composed one by one, so that only one syntax tree is held at a time. */
