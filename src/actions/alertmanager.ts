@@ -1,4 +1,5 @@
 import type { Clock } from "../contracts/clock.ts";
+import { withinTime } from "../contracts/time-limit.ts";
 import { fieldsOf, nameOf } from "../core/json/json-field.ts";
 import { seconds } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
@@ -33,20 +34,11 @@ export async function firingAlerts(
   { sender, clock }: AlertmanagerOptions,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const late = new AbortController();
-  const done = new AbortController();
+  const request = { what, url: alertsAddress(question), method: "GET" };
   const problem = `Cannot ${what}: no response within ${timeoutMs / 1000} s`;
-  void clock
-    .sleep(timeoutMs, done.signal)
-    .then(() => late.abort(new LastcallError("ACTION_TIMEOUT", problem)))
-    .catch(() => undefined);
-  try {
-    const request = { what, url: alertsAddress(question), method: "GET" };
-    const both = AbortSignal.any([signal, late.signal]);
-    return alertNames(await sendForJson(request, { sender }, both));
-  } finally {
-    done.abort();
-  }
+  const late = () => new LastcallError("ACTION_TIMEOUT", problem);
+  const work = (until: AbortSignal) => sendForJson(request, { sender }, until);
+  return alertNames(await withinTime(work, { clock, limitMs: timeoutMs, late }, signal));
 }
 
 function alertsAddress({ url, matchers }: AlertQuestion): string {

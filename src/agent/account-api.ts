@@ -1,5 +1,6 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { KubeAnswer, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
+import { withinTime } from "../contracts/time-limit.ts";
 import { fieldsOf, textOf, valueAt } from "../core/json/json-field.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
@@ -41,17 +42,13 @@ export class AccountApi implements KubeSender {
   }
 
   async send(request: KubeRequest): Promise<KubeAnswer> {
-    const asking = new AbortController();
-    const stop = (): void => asking.abort(request.signal?.reason);
-    request.signal?.addEventListener("abort", stop, { once: true });
+    const { clock } = this.#options;
+    const late = () => new Error(`no response within ${timeoutMs} ms`);
     try {
-      request.signal?.throwIfAborted();
-      return await Promise.race([this.#late(asking), this.#exchange(request, asking.signal)]);
+      const work = (signal: AbortSignal) => this.#exchange(request, signal);
+      return await withinTime(work, { clock, limitMs: timeoutMs, late }, request.signal);
     } catch (error) {
       throw this.#faultOf(request, error);
-    } finally {
-      request.signal?.removeEventListener("abort", stop);
-      asking.abort();
     }
   }
 
@@ -91,15 +88,6 @@ export class AccountApi implements KubeSender {
       "API_ANSWER_INVALID",
       `Cannot ${describeCall(request)}: ${this.#options.server} returned no JSON, check whether a proxy responds in its place`,
     );
-  }
-
-  #late(asking: AbortController): Promise<never> {
-    return new Promise((_, reject) => {
-      this.#options.clock.sleep(timeoutMs, asking.signal).then(
-        () => reject(new Error(`no response within ${timeoutMs} ms`)),
-        (reason: unknown) => reject(reason),
-      );
-    });
   }
 
   #faultOf(request: KubeRequest, error: unknown): LastcallError {

@@ -28,6 +28,7 @@ import type {
   PageText,
 } from "../../contracts/http-route.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
+import { withinTime } from "../../contracts/time-limit.ts";
 import type { Rng } from "../../core/chance/chance.ts";
 import { parseJson } from "../../core/json/json-field.ts";
 import { type Instant, seconds } from "../../core/time/time.ts";
@@ -267,27 +268,21 @@ export class PrometheusOutcomes {
 
   async #ask(now: Instant): Promise<CountedOutcomes> {
     const { clock, url } = this.#options;
-    const late = new AbortController();
-    const done = new AbortController();
-    void clock
-      .sleep(queryTimeoutMs, done.signal)
-      .then(() => late.abort(new Error(`no response within ${queryTimeoutMs / 1000} s`)))
-      .catch(() => undefined);
+    const late = () => new Error(`no response within ${queryTimeoutMs / 1000} s`);
+    const ask = (signal: AbortSignal) =>
+      Promise.all(
+        outcomeQuestions(now).map(async (question) => {
+          return { what: question.what, series: await this.#series(question, signal) };
+        }),
+      );
     try {
-      const questions = outcomeQuestions(now).map(async (question) => {
-        return { what: question.what, series: await this.#series(question, late.signal) };
-      });
-      return countedOutcomes(await Promise.all(questions));
+      return countedOutcomes(await withinTime(ask, { clock, limitMs: queryTimeoutMs, late }));
     } catch (error) {
-      const found = messageOf(late.signal.aborted ? late.signal.reason : error);
       throw new LastcallError(
         "API_UNREACHABLE",
-        `Cannot ask Prometheus at ${shown(url)}: ${found}, expected its HTTP API`,
+        `Cannot ask Prometheus at ${shown(url)}: ${messageOf(error)}, expected its HTTP API`,
         { cause: error },
       );
-    } finally {
-      done.abort();
-      late.abort();
     }
   }
 

@@ -2,6 +2,7 @@ import { readClusterPolicy } from "../../config/policy/parse-policy-object.ts";
 import { crdOf } from "../../config/schema/crd.ts";
 import { resourceDefinitions } from "../../config/schema/resource-definition.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
+import { withinTime } from "../../contracts/time-limit.ts";
 import { isOnOneMachine } from "../../core/cluster/local-volume.ts";
 import {
   type Fields,
@@ -262,26 +263,13 @@ export async function fact<Value>(
   ask: (signal: AbortSignal) => Promise<Value>,
   withinMs = answerWithin,
 ): Promise<Fact<Value>> {
-  signal.throwIfAborted();
-  const over = new AbortController();
-  const late = new AbortController();
-  void clock
-    .sleep(withinMs, over.signal)
-    .then(() =>
-      late.abort(new LastcallError("CLOUD_UNREACHABLE", `no response within ${withinMs / 1000} s`)),
-    )
-    .catch(() => undefined);
-  const ended = AbortSignal.any([signal, late.signal]);
-  const { promise: end, reject } = Promise.withResolvers<never>();
-  ended.addEventListener("abort", () => reject(ended.reason), { once: true });
+  const found = `no response within ${withinMs / 1000} s`;
+  const late = () => new LastcallError("CLOUD_UNREACHABLE", found);
   try {
-    return known(await Promise.race([ask(ended), end]));
+    return known(await withinTime(ask, { clock, limitMs: withinMs, late }, signal));
   } catch (error) {
     signal.throwIfAborted();
-    const found = late.signal.aborted ? late.signal.reason : error;
-    return unknown(messageOf(found), isLastcallError(found) ? found : undefined);
-  } finally {
-    over.abort();
+    return unknown(messageOf(error), isLastcallError(error) ? error : undefined);
   }
 }
 

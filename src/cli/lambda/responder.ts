@@ -2,6 +2,7 @@ import type { InstanceRef } from "../../cloud/aws/ec2-machine.ts";
 import type { ActionRunners, ActionTarget } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Log } from "../../contracts/telemetry.ts";
+import { withinTime } from "../../contracts/time-limit.ts";
 import { type ActionEnd, carryOut, failed } from "../../controller/action/action-attempt.ts";
 import { departureSummary, templateFacts } from "../../core/action/action-plan.ts";
 import { renderAction } from "../../core/action/template.ts";
@@ -169,21 +170,15 @@ export class Responder {
   async #learnName(open: Case, signal: AbortSignal): Promise<void> {
     const { lookUp, clock, log } = this.#options;
     const { machine } = open;
-    const over = new AbortController();
-    const until = AbortSignal.any([signal, over.signal]);
     const leftMs = open.actsUntil && between(clock.now(), open.actsUntil);
     const limitMs = millis(Math.max(0, Math.min(nameLimitMs, leftMs ?? nameLimitMs)));
-    const late = clock.sleep(limitMs, until).then(() => {
-      throw new Error(`no response within ${limitMs / 1000} s`);
-    });
+    const late = () => new Error(`no response within ${limitMs / 1000} s`);
+    const ask = (until: AbortSignal) => lookUp.nodeName(machine, until);
     try {
-      const name = await Promise.race([lookUp.nodeName(machine, until), late]);
+      const name = await withinTime(ask, { clock, limitMs, late }, signal);
       open.node = name ?? machine.instanceId;
     } catch (error) {
       log.warn("node-unknown", { instance: machine.instanceId, error: messageOf(error) });
-    } finally {
-      late.catch(() => undefined);
-      over.abort();
     }
   }
 

@@ -2,6 +2,7 @@ import http from "node:http";
 import https from "node:https";
 import { PassThrough, pipeline, type Readable } from "node:stream";
 import type { defaultProvider } from "@aws-sdk/credential-provider-node";
+import { untilAborted } from "../../contracts/time-limit.ts";
 import { fieldsOf, textOf } from "../../core/json/json-field.ts";
 import { type Instant, type Millis, parseHttpDate, seconds } from "../../core/time/time.ts";
 import { type ErrorCode, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
@@ -91,21 +92,6 @@ function noCredentials(): Error {
   const error = new Error(credentialsLate);
   error.name = "TimeoutError";
   return error;
-}
-
-/** Waits for shared work: the signal ends the wait, not the work. */
-export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
-  // After the race, nothing would handle a rejection of the work.
-  work.catch(() => undefined);
-  try {
-    return await Promise.race([promise, work]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
 }
 
 /**

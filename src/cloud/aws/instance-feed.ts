@@ -1,5 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../contracts/cloud.ts";
+import { withinTime } from "../../contracts/time-limit.ts";
 import { around, type Rng } from "../../core/chance/chance.ts";
 import { parseProviderId } from "../../core/cluster/node.ts";
 import { excerpt } from "../../core/json/json-field.ts";
@@ -314,24 +315,14 @@ export class TaggedMachines {
     return { machines, answer };
   }
 
-  async #withinLimit<T>(ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  #withinLimit<T>(ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { tag, clock, answerWithinMs: limitMs = answerWithinMs } = this.#options;
-    const over = new AbortController();
-    const late = clock.sleep(limitMs, over.signal).then(() => {
-      throw new LastcallError(
+    const late = () =>
+      new LastcallError(
         "CLOUD_UNREACHABLE",
         `Cannot determine which instances have the tag ${tag.key}: EC2 has not responded within ${limitMs / 1000} s, expected a response`,
       );
-    });
-    const answer = ask(over.signal);
-    // Once the race is decided, nothing else would handle a rejection of the loser.
-    answer.catch(() => undefined);
-    late.catch(() => undefined);
-    try {
-      return await Promise.race([answer, late]);
-    } finally {
-      over.abort();
-    }
+    return withinTime(ask, { clock, limitMs, late });
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSink, NoticeSource } from "../../contracts/cloud.ts";
+import { withinTime } from "../../contracts/time-limit.ts";
 import { around, type Rng } from "../../core/chance/chance.ts";
 import type { NoticeReading } from "../../core/notice/notice.ts";
 import {
@@ -72,19 +73,14 @@ export class MetadataClient {
    * reason when it aborts.
    */
   async ask(request: MetadataRequest, signal: AbortSignal): Promise<MetadataAnswer> {
-    signal.throwIfAborted();
-    const asking = new AbortController();
-    const stop = (): void => asking.abort(signal.reason);
-    signal.addEventListener("abort", stop, { once: true });
-    const late = this.#lateError(request, asking);
+    const { path, timeoutMs: limitMs = defaultTimeoutMs } = request;
+    const late = () => unreachable(path, `no response within ${limitMs} ms`);
     try {
-      return await Promise.race([late, this.#exchange(request, asking.signal)]);
+      const work = (until: AbortSignal) => this.#exchange(request, until);
+      return await withinTime(work, { clock: this.#options.clock, limitMs, late }, signal);
     } catch (error) {
       signal.throwIfAborted();
-      throw isLastcallError(error) ? error : unreachable(request.path, messageOf(error));
-    } finally {
-      signal.removeEventListener("abort", stop);
-      asking.abort();
+      throw isLastcallError(error) ? error : unreachable(path, messageOf(error));
     }
   }
 
@@ -109,18 +105,6 @@ export class MetadataClient {
         ? { skewMs: between(dateAt, receivedAt) }
         : {}),
     };
-  }
-
-  /** Rejects at the time limit; never resolves. The sleep ends with the request. */
-  #lateError(request: MetadataRequest, asking: AbortController): Promise<never> {
-    const limitMs = request.timeoutMs ?? defaultTimeoutMs;
-    return new Promise((_, reject) => {
-      this.#options.clock.sleep(limitMs, asking.signal).then(
-        () => reject(unreachable(request.path, `no response within ${limitMs} ms`)),
-        // The answer came first, or the caller gave up; the race is decided either way.
-        (reason: unknown) => reject(reason),
-      );
-    });
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
+import { untilAborted, withinTime } from "../../contracts/time-limit.ts";
 import { type Fields, isFields, parseJson } from "../../core/json/json-field.ts";
 import { type Instant, type Millis, parseHttpDate } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
@@ -52,21 +53,15 @@ export async function exchange(
   options: RestOptions,
   signal: AbortSignal,
 ): Promise<RestAnswer> {
-  signal.throwIfAborted();
-  const { timeoutMs } = request;
-  const timeout = new AbortController();
-  const finished = new AbortController();
-  const timer = options.clock.sleep(timeoutMs, finished.signal);
-  void timer.then(() => timeout.abort()).catch(() => undefined);
+  const { timeoutMs: limitMs } = request;
+  const late = () => options.noAnswer(`no response within ${limitMs / 1000} s`);
   try {
-    return await roundTrip(request, options, AbortSignal.any([signal, timeout.signal]));
+    const work = (until: AbortSignal) => roundTrip(request, options, until);
+    return await withinTime(work, { clock: options.clock, limitMs, late }, signal);
   } catch (error) {
     signal.throwIfAborted();
-    if (timeout.signal.aborted) throw options.noAnswer(`no response within ${timeoutMs / 1000} s`);
     if (isLastcallError(error)) throw error;
     throw options.noAnswer(`the connection failed (${connectionFault(error)})`);
-  } finally {
-    finished.abort();
   }
 }
 
@@ -76,6 +71,7 @@ async function roundTrip(
   signal: AbortSignal,
 ): Promise<RestAnswer> {
   const headers: Record<string, string> = { accept: "application/json" };
+  // The token library does not support signals.
   const token = await untilAborted(tokens.token(), signal);
   if (token !== undefined) headers.authorization = `Bearer ${token}`;
   const init: RequestInit = { method, headers, signal, redirect: "manual" };
@@ -96,16 +92,6 @@ export function timeOf({ headers }: Pick<RestAnswer, "headers">): Instant | unde
 export function jsonObjectOf(text: string): Fields | undefined {
   const value = parseJson(text)?.value;
   return isFields(value) ? value : undefined;
-}
-
-/** Waits for the token library, which does not support signals. */
-function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }
 
 /** Only the error code, because the text of a foreign error may contain secrets. */

@@ -7,6 +7,7 @@ import type {
   ReleaseRequest,
   ReleaseResult,
 } from "../../contracts/cloud.ts";
+import { untilAborted } from "../../contracts/time-limit.ts";
 import type { MachineState as DescribedMachine } from "../../core/cluster/machine.ts";
 import {
   hours,
@@ -40,7 +41,6 @@ import {
   type PreemptionModel,
   providerIdOf,
   registerNode,
-  untilAborted,
   usualTimings,
 } from "./model-machine.ts";
 

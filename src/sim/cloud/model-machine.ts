@@ -375,12 +375,3 @@ export function freeName(from: {
     if (!from.taken.has(name)) return name;
   }
 }
-
-/** The result, or the signal's reason as soon as it aborts; the work continues either way. */
-export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
-}

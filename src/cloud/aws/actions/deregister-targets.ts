@@ -7,6 +7,7 @@ import type {
   PreparedTask,
 } from "../../../contracts/action-runner.ts";
 import type { Clock } from "../../../contracts/clock.ts";
+import { withinTime } from "../../../contracts/time-limit.ts";
 import type { Rng } from "../../../core/chance/chance.ts";
 import type { Fields } from "../../../core/json/json-field.ts";
 import {
@@ -18,7 +19,7 @@ import {
   seconds,
 } from "../../../core/time/time.ts";
 import { LastcallError } from "../../../errors.ts";
-import { asFault, untilAborted } from "../aws-client.ts";
+import { asFault } from "../aws-client.ts";
 import {
   type Ec2Instances,
   type InRegion,
@@ -363,19 +364,12 @@ async function addressesOf(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<Addresses> {
-  const over = new AbortController();
-  const both = AbortSignal.any([signal, over.signal]);
-  clock.sleep(addressLimitMs, both).then(
-    () => over.abort(addressesLate),
-    () => undefined,
-  );
+  const limit = { clock, limitMs: addressLimitMs, late: () => addressesLate };
   try {
-    const { node, pods } = await untilAborted(target.addresses(both), both);
+    const { node, pods } = await withinTime((until) => target.addresses(until), limit, signal);
     return { addresses: [...node, ...pods] };
   } catch (error) {
     signal.throwIfAborted();
     return { addresses: [], fault: asFault(error) };
-  } finally {
-    over.abort();
   }
 }

@@ -1,8 +1,9 @@
 import type { Clock } from "../../../contracts/clock.ts";
+import { untilAborted } from "../../../contracts/time-limit.ts";
 import { around, backoffMs, type Rng } from "../../../core/chance/chance.ts";
 import { type Millis, millis, minutes, seconds } from "../../../core/time/time.ts";
 import type { LastcallError } from "../../../errors.ts";
-import { asFault, untilAborted } from "../aws-client.ts";
+import { asFault } from "../aws-client.ts";
 import { type Ec2Network, interfacesOfOne, type NetworkInterface } from "../ec2-network.ts";
 import type {
   OnBusy,

@@ -1,7 +1,8 @@
 import type { Clock } from "../../../contracts/clock.ts";
+import { untilAborted } from "../../../contracts/time-limit.ts";
 import { backoffMs, type Rng } from "../../../core/chance/chance.ts";
 import { type Millis, millis, minutes, seconds } from "../../../core/time/time.ts";
-import { asFault, untilAborted } from "../aws-client.ts";
+import { asFault } from "../aws-client.ts";
 
 /**
  * A target group (ALB, NLB) or a classic load balancer.

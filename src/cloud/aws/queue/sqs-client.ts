@@ -9,15 +9,10 @@ import {
 } from "@aws-sdk/client-sqs";
 import type { Clock } from "../../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../../contracts/cloud.ts";
+import { untilAborted } from "../../../contracts/time-limit.ts";
 import { halfToAll, type Rng } from "../../../core/chance/chance.ts";
 import { earlier, instant, type Millis, seconds } from "../../../core/time/time.ts";
-import {
-  type AwsPurpose,
-  asFault,
-  clientSettings,
-  faultOfAws,
-  untilAborted,
-} from "../aws-client.ts";
+import { type AwsPurpose, asFault, clientSettings, faultOfAws } from "../aws-client.ts";
 import {
   InFlightMessages,
   MessageHandler,
