@@ -14,6 +14,7 @@ import {
   type ApiEndpoint,
   exchange,
   jsonObjectOf,
+  patiently,
   type RestAnswer,
   type TokenSource,
 } from "../release/rest-exchange.ts";
@@ -50,13 +51,6 @@ interface ArmClientOptions {
 }
 
 const timeoutMs = seconds(30);
-/**
- * Four attempts with pauses of about 1.5 to 3 s in total, or as long as Azure requests, up to 15 s
- * each.
- */
-const attempts = 4;
-const retryRule: BackoffLimits = { firstMs: seconds(0.5), mostMs: seconds(4) };
-const longestRetryAfterMs = seconds(15);
 
 /** Azure Resource Manager over a `fetch`. */
 export class ArmClient {
@@ -68,36 +62,12 @@ export class ArmClient {
 
   /** Sends a call once. Throws `LastcallError` for any answer other than success or "not found". */
   async send(call: ArmCall, signal: AbortSignal): Promise<ArmAnswer> {
-    return interpret(await this.#ask(call, signal), call);
+    return interpret(await this.#exchange(call, signal), call);
   }
 
-  /**
-   * Like `send`, for calls that may be repeated: retries transient faults, with up to four
-   * attempts.
-   */
-  async sendPatiently(call: ArmCall, signal: AbortSignal): Promise<ArmAnswer> {
-    const { clock, rng } = this.#options;
-    for (let attempt = 0; ; attempt++) {
-      let askedMs = 0;
-      try {
-        const answer = await this.#ask(call, signal);
-        askedMs = Math.min(retryAfterMs(answer.headers) ?? 0, longestRetryAfterMs);
-        return interpret(answer, call);
-      } catch (error) {
-        const again = isLastcallError(error) && error.retryable && attempt + 1 < attempts;
-        if (!again) throw error;
-      }
-      const pauseMs = Math.max(askedMs, backoffMs(attempt, rng, retryRule));
-      await clock.sleep(millis(pauseMs), signal);
-    }
-  }
-
-  async #ask(call: ArmCall, signal: AbortSignal): Promise<RestAnswer> {
-    const first = await this.#exchange(call, signal);
-    if (first.status !== 401) return first;
-    // A token can be revoked before it expires: try once with a new one.
-    this.#options.tokens.forget();
-    return this.#exchange(call, signal);
+  /** Like `send`, for calls that may be repeated: retries transient faults. */
+  sendPatiently(call: ArmCall, signal: AbortSignal): Promise<ArmAnswer> {
+    return patiently(() => this.send(call, signal), this.#options, signal);
   }
 
   #exchange(call: ArmCall, signal: AbortSignal): Promise<RestAnswer> {
@@ -139,7 +109,7 @@ function interpret(answer: RestAnswer, call: ArmCall): ArmAnswer {
   }
   const error = readArmError(body);
   if (status === 404 && isAboutTheResource(error.code)) return { kind: "NotFound" };
-  throw faultOfArm({ status, ...error }, call);
+  throw faultOfArm({ status, ...error, retryAfterMs: retryAfterMs(headers) }, call);
 }
 
 /**
@@ -273,6 +243,7 @@ export interface ArmRefusal {
   readonly status?: number | undefined;
   readonly code: string;
   readonly message: string;
+  readonly retryAfterMs?: Millis | undefined;
 }
 
 interface Explanation {
@@ -326,7 +297,7 @@ const known: readonly KnownCode[] = [
 
 function faultOfArm(refusal: ArmRefusal, purpose: ArmPurpose): LastcallError {
   const { code, retryable, wanted } = judge(refusal);
-  const { status, message } = refusal;
+  const { status, message, retryAfterMs } = refusal;
   const words = [status, refusal.code].filter((word) => word !== undefined && word !== "");
   const told = message
     .replaceAll(/\s+/g, " ")
@@ -337,7 +308,7 @@ function faultOfArm(refusal: ArmRefusal, purpose: ArmPurpose): LastcallError {
   return new LastcallError(
     code,
     `Cannot ${purpose.action}: Azure answered ${words.join(" ")}${quoted}, expected ${named}`,
-    retryable === undefined ? {} : { retryable },
+    { retryAfterMs, ...(retryable === undefined ? {} : { retryable }) },
   );
 }
 

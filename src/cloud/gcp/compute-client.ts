@@ -1,5 +1,5 @@
 import type { Clock } from "../../contracts/clock.ts";
-import { backoffMs, type Rng } from "../../core/chance/chance.ts";
+import type { Rng } from "../../core/chance/chance.ts";
 import {
   type Fields,
   fieldsOf,
@@ -9,12 +9,13 @@ import {
   trimmedTextOf,
 } from "../../core/json/json-field.ts";
 import { type Instant, type Millis, seconds } from "../../core/time/time.ts";
-import { type ErrorCode, isLastcallError, LastcallError } from "../../errors.ts";
+import { type ErrorCode, LastcallError } from "../../errors.ts";
 import {
   type ApiEndpoint,
   exchange,
   jsonObjectOf,
   parseApiEndpoint,
+  patiently,
   type RestAnswer,
   type TokenSource,
   timeOf,
@@ -51,12 +52,6 @@ interface ComputeClientOptions {
 }
 
 const requestTimeoutMs = seconds(30);
-/**
- * Four attempts with 1.5 to 3 s of pauses in total: enough for a lost connection, not for an
- * outage.
- */
-const attempts = 4;
-const retryRule = { firstMs: seconds(0.5), mostMs: seconds(4) };
 
 /**
  * The Compute Engine REST API v1 over a `fetch`, which keeps and pools connections; every response
@@ -74,28 +69,12 @@ export class ComputeClient {
    * and if there was none; rejects with the signal's reason when it aborts.
    */
   async send(call: ComputeCall, signal: AbortSignal): Promise<ComputeAnswer> {
-    const first = await this.#exchange(call, signal);
-    if (first.status !== 401) return interpret(first, call);
-    // A token can be revoked before it expires: retry once with a fresh one.
-    this.#options.tokens.forget();
     return interpret(await this.#exchange(call, signal), call);
   }
 
-  /**
-   * Like `send`, for calls that may be repeated: retries transient faults, with up to four
-   * attempts.
-   */
-  async sendPatiently(call: ComputeCall, signal: AbortSignal): Promise<ComputeAnswer> {
-    const { clock, rng } = this.#options;
-    for (let attempt = 0; ; attempt++) {
-      try {
-        return await this.send(call, signal);
-      } catch (error) {
-        const again = isLastcallError(error) && error.retryable && attempt + 1 < attempts;
-        if (!again) throw error;
-      }
-      await clock.sleep(backoffMs(attempt, rng, retryRule), signal);
-    }
+  /** Like `send`, for calls that may be repeated: retries transient faults. */
+  sendPatiently(call: ComputeCall, signal: AbortSignal): Promise<ComputeAnswer> {
+    return patiently(() => this.send(call, signal), this.#options, signal);
   }
 
   #exchange(call: ComputeCall, signal: AbortSignal): Promise<RestAnswer> {

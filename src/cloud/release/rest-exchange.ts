@@ -1,7 +1,8 @@
 import type { Clock } from "../../contracts/clock.ts";
 import { untilAborted, withinTime } from "../../contracts/time-limit.ts";
+import { backoffMs, type Rng } from "../../core/chance/chance.ts";
 import { type Fields, isFields, parseJson } from "../../core/json/json-field.ts";
-import { type Instant, type Millis, parseHttpDate } from "../../core/time/time.ts";
+import { type Instant, type Millis, millis, parseHttpDate, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 
 /** A source of access tokens. */
@@ -44,11 +45,23 @@ export interface RestOptions {
 }
 
 /**
- * Sends a request to a cloud's API once, with a token, and returns the response, read to its end so
- * that the connection can be reused. Throws `noAnswer` if there is no response, and the signal's
- * reason when it aborts. No error contains a token.
+ * Sends a request to a cloud's API, with a token, and returns the response, read to its end so that
+ * the connection can be reused. A token that is rejected may have been revoked before it expires,
+ * so the request is sent once more with a new one. Throws `noAnswer` if there is no response, and
+ * the signal's reason when it aborts. No error contains a token.
  */
 export async function exchange(
+  request: RestRequest,
+  options: RestOptions,
+  signal: AbortSignal,
+): Promise<RestAnswer> {
+  const first = await exchangeOnce(request, options, signal);
+  if (first.status !== 401) return first;
+  options.tokens.forget();
+  return exchangeOnce(request, options, signal);
+}
+
+async function exchangeOnce(
   request: RestRequest,
   options: RestOptions,
   signal: AbortSignal,
@@ -81,6 +94,33 @@ async function roundTrip(
   }
   const response = await send(url, init);
   return { status: response.status, text: await response.text(), headers: response.headers };
+}
+
+/**
+ * Four attempts with pauses of 1.5 to 3 s in total, enough for a lost connection but not for an
+ * outage, or as long as the cloud asks for, up to 15 s each.
+ */
+const attempts = 4;
+const retryRule = { firstMs: seconds(0.5), mostMs: seconds(4) };
+const longestRetryAfterMs = seconds(15);
+
+/** Makes a call that may be repeated, and repeats it after transient faults. */
+export async function patiently<T>(
+  call: () => Promise<T>,
+  { clock, rng }: { readonly clock: Clock; readonly rng: Rng },
+  signal: AbortSignal,
+): Promise<T> {
+  for (let attempt = 0; ; attempt++) {
+    let askedMs = 0;
+    try {
+      return await call();
+    } catch (error) {
+      const again = isLastcallError(error) && error.retryable && attempt + 1 < attempts;
+      if (!again) throw error;
+      askedMs = Math.min(error.retryAfterMs ?? 0, longestRetryAfterMs);
+    }
+    await clock.sleep(millis(Math.max(askedMs, backoffMs(attempt, rng, retryRule))), signal);
+  }
 }
 
 /** The cloud's own time of a response, in whole seconds; undefined if it does not say. */

@@ -22,14 +22,6 @@ export function around(spanMs: number, rng: Rng): Millis {
   return millis(Math.round(spanMs * (0.9 + 0.2 * rng())));
 }
 
-/**
- * Between half and all of a span, so that many clients that were refused together do not retry
- * together.
- */
-export function halfToAll(spanMs: number, rng: Rng): Millis {
-  return millis(Math.round(spanMs * (0.5 + rng() / 2)));
-}
-
 export interface BackoffLimits {
   /** The longest first pause. Default 100 ms. */
   readonly firstMs?: Millis | undefined;
@@ -39,11 +31,13 @@ export interface BackoffLimits {
 
 /**
  * The pause after attempt number `attempt` (from 0). Its upper bound doubles from `firstMs` to
- * `mostMs`, and the pause is between half and all of that (`halfToAll`).
+ * `mostMs`, and the pause is between half and all of that, so that many clients that were refused
+ * together do not retry together.
  */
 export function backoffMs(attempt: number, rng: Rng, limits: BackoffLimits = {}): Millis {
   const { firstMs = 100, mostMs = 10_000 } = limits;
-  return halfToAll(Math.min(mostMs, firstMs * 2 ** attempt), rng);
+  const boundMs = Math.min(mostMs, firstMs * 2 ** attempt);
+  return millis(Math.round(boundMs * (0.5 + rng() / 2)));
 }
 
 /** The shortest interval between two messages with the same key. */

@@ -1,16 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { around, backoffMs, halfToAll } from "../../../src/core/chance/chance.ts";
+import { around, backoffMs } from "../../../src/core/chance/chance.ts";
 import { seconds } from "../../../src/core/time/time.ts";
 
-describe("a jittered pause", () => {
+describe("a pause around a second", () => {
   it.each([
-    [0, 900, 500],
-    [0.5, 1000, 750],
-    [1, 1100, 1000],
-  ])("of one second with the random number %d is %d ms around it, or %d ms up to it", (...row) => {
-    const [chance, aroundMs, halfToAllMs] = row;
-    expect(around(1000, () => chance)).toBe(aroundMs);
-    expect(halfToAll(1000, () => chance)).toBe(halfToAllMs);
+    [0, 900],
+    [0.5, 1000],
+    [1, 1100],
+  ])("with the random number %d is %d ms", (chance, spanMs) => {
+    expect(around(1000, () => chance)).toBe(spanMs);
   });
 });
 
@@ -26,6 +24,10 @@ describe("the backoff", () => {
     const limits = { firstMs: seconds(2), mostMs: seconds(15) };
     expect(backoffMs(attempt, () => 0, limits)).toBe(lowMs);
     expect(backoffMs(attempt, () => 1 - 1e-9, limits)).toBe(highMs);
+  });
+
+  it("is in the middle of that with an average random number", () => {
+    expect(backoffMs(0, () => 0.5, { firstMs: seconds(1) })).toBe(750);
   });
 
   it("grows from 100 ms to 10 s by default", () => {

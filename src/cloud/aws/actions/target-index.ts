@@ -1,7 +1,7 @@
 import type { Clock } from "../../../contracts/clock.ts";
 import { untilAborted } from "../../../contracts/time-limit.ts";
 import { around, backoffMs, type Rng } from "../../../core/chance/chance.ts";
-import { type Millis, millis, minutes, seconds } from "../../../core/time/time.ts";
+import { type Millis, minutes, seconds } from "../../../core/time/time.ts";
 import type { LastcallError } from "../../../errors.ts";
 import { asFault } from "../aws-client.ts";
 import { type Ec2Network, interfacesOfOne, type NetworkInterface } from "../ec2-network.ts";
@@ -48,10 +48,10 @@ export interface HoldingsFound {
 
 export const refreshMs: Millis = minutes(5);
 /**
- * The first refresh after a retryable error, with backoff after that: each reading requests every
- * group of a service that may be overloaded.
+ * The refreshes after retryable errors: each reading requests every group of a service that may be
+ * overloaded.
  */
-const firstRefreshMs: Millis = seconds(30);
+const failedRefresh = { firstMs: seconds(30), mostMs: refreshMs };
 /**
  * How long a reading retries throttled requests. An account shares ten requests a second, so
  * reading many groups takes a while.
@@ -117,8 +117,9 @@ export class TargetIndex {
       if (signal.aborted) return;
       for (const fault of faults) onError(fault);
       inARow = faults.some(({ retryable }) => retryable) ? inARow + 1 : 0;
-      const restMs = inARow === 0 ? refreshMs : restAfter(inARow);
-      await clock.sleep(around(restMs, rng), signal).catch(() => undefined);
+      const restMs =
+        inARow === 0 ? around(refreshMs, rng) : backoffMs(inARow - 1, rng, failedRefresh);
+      await clock.sleep(restMs, signal).catch(() => undefined);
     }
   }
 
@@ -385,10 +386,6 @@ export class TargetIndex {
       return "Again";
     };
   }
-}
-
-function restAfter(failedInARow: number): Millis {
-  return millis(Math.min(refreshMs, firstRefreshMs * 2 ** (failedInARow - 1)));
 }
 
 function byTarget(groups: readonly Registered[]): ReadonlyMap<string, readonly Holding[]> {

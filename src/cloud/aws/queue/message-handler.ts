@@ -1,6 +1,6 @@
 import type { Clock } from "../../../contracts/clock.ts";
 import type { FeedListener, HookDelivery, NoticeDelivery } from "../../../contracts/cloud.ts";
-import { halfToAll, type Rng } from "../../../core/chance/chance.ts";
+import { backoffMs, type Rng } from "../../../core/chance/chance.ts";
 import type { InstanceNotice, LifecycleHook } from "../../../core/notice/instance-notice.ts";
 import { actFromAt } from "../../../core/notice/notice.ts";
 import {
@@ -210,10 +210,10 @@ export interface MessageHandlerOptions {
 /** What to do with a message: delete it, or show it again after this time. */
 export type MessageEnd = "Remove" | Millis;
 
-const firstRetryMs = 50;
+const firstRetryMs: Millis = millis(50);
 /** Within a notice of two minutes, the API server may be back at any second. */
-const longestRetryMs = 1000;
-const longestHookRetryMs = 30_000;
+const longestRetryMs: Millis = seconds(1);
+const longestHookRetryMs: Millis = seconds(30);
 /** SQS hides a message for twelve hours at most. */
 const longestHiddenMs: Millis = hours(11);
 /** How often to check for a new instance, in its first minutes and later. */
@@ -345,7 +345,7 @@ export class MessageHandler {
    * Retries until it succeeds. Rejects when the signal aborts; a notice that was recorded just
    * before is reported again and recognized.
    */
-  async #untilHeard<T>(tell: () => Promise<T>, longestMs: number, signal: AbortSignal): Promise<T> {
+  async #untilHeard<T>(tell: () => Promise<T>, longestMs: Millis, signal: AbortSignal): Promise<T> {
     const { clock, rng, listener } = this.#options;
     for (let attempt = 0; ; attempt += 1) {
       signal.throwIfAborted();
@@ -354,8 +354,8 @@ export class MessageHandler {
       } catch (error) {
         signal.throwIfAborted();
         listener.onError(asFault(error));
-        const wholeMs = Math.min(longestMs, firstRetryMs * 2 ** Math.min(attempt, 20));
-        await clock.sleep(halfToAll(wholeMs, rng), signal);
+        const limits = { firstMs: firstRetryMs, mostMs: longestMs };
+        await clock.sleep(backoffMs(attempt, rng, limits), signal);
       }
     }
   }

@@ -10,7 +10,7 @@ import {
 import type { Clock } from "../../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../../contracts/cloud.ts";
 import { untilAborted } from "../../../contracts/time-limit.ts";
-import { halfToAll, type Rng } from "../../../core/chance/chance.ts";
+import { backoffMs, type Rng } from "../../../core/chance/chance.ts";
 import { earlier, instant, type Millis, seconds } from "../../../core/time/time.ts";
 import { type AwsPurpose, asFault, clientSettings, faultOfAws } from "../aws-client.ts";
 import {
@@ -225,9 +225,9 @@ export interface SqsFeedOptions extends Pick<MessageHandlerOptions, "unknown"> {
 /** The most messages that wait for the cluster; the rest are just as safe in the queue. */
 const mostBusy = 1000;
 
-const firstRestMs = 1000;
+const firstRestMs: Millis = seconds(1);
 
-const longestRestMs = 30_000;
+const longestRestMs: Millis = seconds(30);
 
 /** The state of one run of the feed. Work that ends after its run does not affect the next. */
 interface Reading {
@@ -266,7 +266,7 @@ export class SqsFeed implements NoticeFeed {
     const { held, listener, signal } = reading;
     let failures = 0;
     for (;;) {
-      while (held.busy >= mostBusy) await this.#rest(firstRestMs, signal);
+      while (held.busy >= mostBusy) await this.#rest(0, signal);
       try {
         const messages = await this.#options.client.receive(signal);
         failures = 0;
@@ -274,15 +274,16 @@ export class SqsFeed implements NoticeFeed {
       } catch (error) {
         signal.throwIfAborted();
         listener.onError(asFault(error));
-        await this.#rest(Math.min(longestRestMs, firstRestMs * 2 ** failures), signal);
-        failures = Math.min(failures + 1, 20);
+        await this.#rest(failures, signal);
+        failures += 1;
       }
     }
   }
 
-  #rest(wholeMs: number, signal: AbortSignal): Promise<void> {
+  #rest(failures: number, signal: AbortSignal): Promise<void> {
     const { clock, rng } = this.#options;
-    return clock.sleep(halfToAll(wholeMs, rng), signal);
+    const limits = { firstMs: firstRestMs, mostMs: longestRestMs };
+    return clock.sleep(backoffMs(failures, rng, limits), signal);
   }
 }
 
