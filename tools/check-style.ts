@@ -120,6 +120,7 @@ export function styleFindings(file: SourceFile): string[] {
     ...findings,
     ...wideComments(file),
     ...oddComments(file),
+    ...oddNames(file),
     ...longFunctions(file),
     ...banned(file),
     ...changesToTheProcess(file),
@@ -135,6 +136,25 @@ const commentDialect: readonly (readonly [pattern: RegExp, instead: string])[] =
   [/\b(desk|teller|bell|voice|stray)s?\b/i, "the glossary's word"],
   [/\bby the word of\b|\bheed|\bforsak|\bin peace\b/, "by, acted on, abandoned"],
 ];
+
+/** Names that no identifier, log event or object may have, each with the field's term. */
+const nameDialect: readonly (readonly [pattern: RegExp, instead: string])[] = [
+  [/\b(letGo|letsGo|isLetGo)\b/, "released, allowsEviction"],
+  [/\b(takenBack|isTakenBack)\b/, "withdrawn, isRolledBack"],
+  [/\b(goesOut|goesSometime|mayGo)\b/, "departs, mayDepart"],
+  [/\bleftWell\b/, "succeeded"],
+  [/\b(un)?told(At|Ms|DeadlineAt)\b/, "announcedAt, reportedAt"],
+  [/\b(runWithout|SeenPlatform)\b/, "skipped, DetectedPlatform"],
+  [/["'`](left-alone\b|room-)/, "skipped, placeholder-"],
+];
+
+function oddNames({ path, lines }: SourceFile): string[] {
+  if (!path.startsWith("src/")) return [];
+  return lines.flatMap((line, index) => {
+    const odd = isComment(line) ? undefined : nameDialect.find(([pattern]) => pattern.test(line));
+    return odd === undefined ? [] : [`${path}:${index + 1}: ${line.trim()}: use ${odd[1]}`];
+  });
+}
 
 function oddComments({ path, lines }: SourceFile): string[] {
   if (!path.startsWith("src/")) return [];

@@ -58,17 +58,16 @@ interface Breach {
   readonly finding: string;
 }
 
-/** Private types may share a name, because no reader sees both. */
+/**
+ * Private ones count too: whoever searches for a name, or reads a message that contains it, finds
+ * one type.
+ */
 function typesDeclaredTwice(modules: readonly Module[]): readonly Breach[] {
-  const places = new Map<string, { path: string; exported: boolean }[]>();
-  for (const { path, types } of modules) {
-    if (!path.startsWith("src/")) continue;
-    for (const { name, exported } of types) {
-      places.set(name, [...(places.get(name) ?? []), { path, exported }]);
-    }
-  }
-  return [...places].flatMap(([name, found]) => {
-    if (found.length < 2 || !found.some(({ exported }) => exported)) return [];
+  const declared = modules
+    .filter(({ path }) => path.startsWith("src/"))
+    .flatMap(({ path, types }) => types.map(({ name }) => ({ name, path })));
+  return [...Map.groupBy(declared, ({ name }) => name)].flatMap(([name, found]) => {
+    if (found.length < 2) return [];
     const where = found.map(({ path }) => path).join(", ");
     return [{ name, finding: `the type ${name} is declared in ${where}` }];
   });

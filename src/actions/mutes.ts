@@ -26,7 +26,7 @@ import { addressUnder, answerInvalid, faultOfAnswer } from "./http-sender.ts";
 type Task = ActionTask<"alertmanagerSilence">;
 
 /** The access to one Alertmanager. */
-interface Exchange {
+interface MuteExchange {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
@@ -94,7 +94,7 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
     return { detail: ids.length === 0 ? "there was no silence" : "the silence is ended" };
   }
 
-  async #exchange(how: AlertmanagerSilence, signal: AbortSignal): Promise<Exchange> {
+  async #exchange(how: AlertmanagerSilence, signal: AbortSignal): Promise<MuteExchange> {
     const { url, secretRef } = how;
     if (secretRef === undefined) return { url, headers: {}, signal };
     const token = await readSecret(secretRef, this.#options, signal);
@@ -104,7 +104,7 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
   /** The active and pending silences of this action. */
   async #find(
     { key }: Pick<Task, "key">,
-    exchange: Exchange,
+    exchange: MuteExchange,
     filter: string | undefined,
   ): Promise<readonly string[]> {
     const what = "look for a silence in Alertmanager";
@@ -120,7 +120,7 @@ export class AlertmanagerSilencer implements ActionRunner<"alertmanagerSilence">
 
   async #ask(
     method: "GET" | "POST",
-    { url, headers, signal }: Exchange,
+    { url, headers, signal }: MuteExchange,
     about: {
       readonly what: string;
       readonly path: string;

@@ -48,7 +48,7 @@ export interface AuditOptions {
   readonly templatePaths?: readonly TemplatePath[] | undefined;
 }
 
-type Input = Pick<AuditOptions, "sources" | "namespace" | "templatePaths">;
+type AuditedSources = Pick<AuditOptions, "sources" | "namespace" | "templatePaths">;
 
 /**
  * Audits workloads: the grace that each asks for, what each platform gives it, and what else makes
@@ -81,11 +81,15 @@ function notesOnScope(fleet: AuditedFleet, { scope, platforms }: AuditOptions): 
 }
 
 /** Why the objects cannot be audited, one sentence each; empty if they can. */
-export function problemsOf(options: Input): readonly string[] {
+export function problemsOf(options: AuditedSources): readonly string[] {
   return fleetOf(options).problems;
 }
 
-function fleetOf({ sources, namespace = "default", templatePaths = [] }: Input): AuditedFleet {
+function fleetOf({
+  sources,
+  namespace = "default",
+  templatePaths = [],
+}: AuditedSources): AuditedFleet {
   const paths = [...templatePaths, ...knownTemplatePaths];
   return readFleet(sources.map((source) => readManifest(source, namespace, paths)));
 }

@@ -40,7 +40,7 @@ export function plannedWaves({ policy, waves, matched, departures }: PolicyPlan)
     const amount = sizes[wave - 1];
     if (amount === undefined) break;
     const isCurrent = wave === waves.wave;
-    const begun = isCurrent ? waves.leftWell + waves.underWay : 0;
+    const begun = isCurrent ? waves.succeeded + waves.underWay : 0;
     const size = Math.max(0, amountOf(amount, matched) - begun);
     const members = left.slice(next, next + size);
     next += size;

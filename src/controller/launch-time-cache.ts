@@ -24,7 +24,7 @@ const recheckMs: Millis = minutes(10);
 const firstPauseMs: Millis = seconds(30);
 
 /** What is known about one machine in one boot. */
-interface Entry {
+interface CachedLaunchTime {
   readonly bornAt: Instant | undefined;
   /** Monotonic; infinite once the launch time is known. */
   readonly askAgainAt: number;
@@ -38,7 +38,7 @@ interface Entry {
  */
 export class LaunchTimeCache {
   readonly #options: LaunchTimeCacheOptions;
-  #entries = new Map<string, Entry>();
+  #entries = new Map<string, CachedLaunchTime>();
   #asking: Promise<void> | undefined;
   #askedAt = Number.NEGATIVE_INFINITY;
   #failures = 0;

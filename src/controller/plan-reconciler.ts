@@ -245,13 +245,13 @@ export class PlanReconciler {
    * until it changes.
    */
   #doesSomething(decision: Decision, logged: Set<string>): boolean {
-    if (decision.kind !== "Leave" && !this.#options.dryRun) return true;
+    if (decision.kind !== "Skip" && !this.#options.dryRun) return true;
     const about = aboutWhom(decision);
     const key = `${about} ${keyOf(decision)}`;
     logged.add(key);
     if (this.#logged.has(key)) return false;
     this.#options.telemetry.log.info(
-      decision.kind === "Leave" ? "left-alone" : `would-${decision.kind.toLowerCase()}`,
+      decision.kind === "Skip" ? "skipped" : `would-${decision.kind.toLowerCase()}`,
       {
         about,
         reason: decision.reason,
@@ -306,7 +306,7 @@ export class PlanReconciler {
         return writer.removeFinalizer(decision.departure);
       case "Forget":
         return writer.forget(decision.departure);
-      case "Leave":
+      case "Skip":
         return;
     }
   }

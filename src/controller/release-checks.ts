@@ -58,7 +58,7 @@ const problemForMs: Millis = minutes(1);
 /** How often one machine of each policy and cloud is checked even if none is due. */
 const sampledForMs: Millis = minutes(10);
 
-interface Entry {
+interface CachedReleaseCheck {
   readonly question: ReleasabilityQuestion;
   readonly answer: ReleaseAnswer;
   /** When to check a problem again (monotonic). */
@@ -73,7 +73,7 @@ interface Entry {
 export class ReleaseChecks {
   readonly #options: ReleaseCheckOptions;
   readonly #listeners = new Set<() => void>();
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, CachedReleaseCheck>();
   readonly #sampledUntilMs = new Map<string, number>();
   /** Clouds that did not respond, whose next checks wait. */
   readonly #pausedUntilMs = new Map<string, number>();

@@ -4,7 +4,7 @@ import { interruptionOf } from "../core/notice/interruption.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { RunningMachines, type RunningMachinesOptions } from "./departure/running-machine.ts";
 
-type Note = Extract<Decision, { kind: "Note" }>;
+type NoteDecision = Extract<Decision, { kind: "Note" }>;
 
 export interface UnbegunOptions extends RunningMachinesOptions {
   readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
@@ -24,7 +24,11 @@ export class UnbegunEnds {
    * The end of a departure as far as there is evidence. Undefined if a read of the API server shows
    * that its node is still there: a list may have been answered from an old cache, or in part.
    */
-  async confirmed(note: Note, policy: Policy, signal: AbortSignal): Promise<Note | undefined> {
+  async confirmed(
+    note: NoteDecision,
+    policy: Policy,
+    signal: AbortSignal,
+  ): Promise<NoteDecision | undefined> {
     const { event, departure } = note;
     if (event !== "NodeGone" && event !== "MachineReplaced") return note;
     const fresh = await this.#options.readNode(departure.node.name);

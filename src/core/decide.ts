@@ -158,7 +158,7 @@ function underWay(departure: Departure, pass: Pass): Decision[] {
   const { phase } = departure.status;
   if (!isKnownPhase(phase)) {
     const detail = `a newer version of Lastcall, whose phase ${phase} is unknown to this one`;
-    return node ? [{ kind: "Leave", node, ...because("LeftToOthers", departure, { detail }) }] : [];
+    return node ? [{ kind: "Skip", node, ...because("LeftToOthers", departure, { detail }) }] : [];
   }
   const unread = pass.bad.get(departure.policy ?? "");
   const isSafe = isNoticed(departure) || isBeingUndone(departure, node);
@@ -167,7 +167,7 @@ function underWay(departure: Departure, pass: Pass): Decision[] {
     return [{ kind: "Continue", departure, ...because(reason, departure) }];
   }
   const { reason, detail } = unreadableAs(unread);
-  return [{ kind: "Leave", node, ...because(reason, departure, { detail }) }];
+  return [{ kind: "Skip", node, ...because(reason, departure, { detail }) }];
 }
 
 function isBeingUndone(departure: Departure, node: NodeFacts | undefined): boolean {
@@ -194,7 +194,7 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   const unread = pass.bad.get(departure.policy ?? pass.left.get(node.uid)?.blockedBy ?? "");
   if (unread !== undefined) return hold(departure, unreadableAs(unread), pass);
   const policy = policyFor(departure, node, snapshot.policies);
-  if (policy.dryRun) return [{ kind: "Leave", node, ...because("DryRun", departure) }];
+  if (policy.dryRun) return [{ kind: "Skip", node, ...because("DryRun", departure) }];
   const answer = snapshot.releaseAnswers.get(node.uid);
   const release = releaseVerdict({ policy, node, answer, at: now });
   // A person who asks for a departure may help with its pods.
@@ -312,7 +312,7 @@ function due(departure: Departure, { policy, planned }: Due, pass: Pass): Decisi
   const verdict = startVerdict(question);
   if (verdict.kind === "Held") return hold(departure, verdict, pass);
   if (verdict.kind === "NotAsked") return ask(node, verdict, pass);
-  if (policy.dryRun) return [{ kind: "Leave", node, ...because("DryRun", departure) }];
+  if (policy.dryRun) return [{ kind: "Skip", node, ...because("DryRun", departure) }];
   const reason = isOurs ? verdict.reason : "Noticed";
   return [begin({ departure, reason, policy, node }, pass)];
 }
@@ -363,13 +363,13 @@ function aboutNode(node: NodeFacts, pass: Pass): Decision[] {
   if (left === undefined) return [];
   const { reason } = left;
   return [
-    { kind: "Leave", node, reason, explain: explainPlan(reason, { ...left, node: node.name }) },
+    { kind: "Skip", node, reason, explain: explainPlan(reason, { ...left, node: node.name }) },
   ];
 }
 
 function schedule(node: NodeFacts, { entry, policy }: Planned, pass: Pass): Decision[] {
   const words = { reason: entry.reason, explain: sentenceOf(entry, policy.name) };
-  if (policy.dryRun) return [{ kind: "Leave", node, ...words }];
+  if (policy.dryRun) return [{ kind: "Skip", node, ...words }];
   const order: NewDeparture = {
     ...freeName(node, (name) => pass.named.get(name)),
     node: { name: node.name, uid: node.uid, providerID: node.providerID, bootID: node.bootID },

@@ -40,7 +40,7 @@ const fromCache = { resourceVersion: "0" } as const;
 /** A constant abort reason: the default one captures a stack trace each time. */
 const answered = "answered";
 
-interface Kept {
+interface KeptAnswer {
   readonly atMs: number;
   readonly answer: Promise<unknown>;
 }
@@ -51,7 +51,7 @@ interface Kept {
  */
 export class KubeGateSource implements GateSource {
   readonly #options: KubeGateSourceOptions;
-  #kept: ReadonlyMap<string, Kept> = new Map();
+  #kept: ReadonlyMap<string, KeptAnswer> = new Map();
 
   constructor(options: KubeGateSourceOptions) {
     this.#options = options;
@@ -62,7 +62,7 @@ export class KubeGateSource implements GateSource {
     signal: AbortSignal,
   ): Promise<Readonly<Record<string, GateAnswer>>> {
     const gated = policies.filter(asksOutside);
-    const asked = new Map<string, Kept>();
+    const asked = new Map<string, KeptAnswer>();
     const once: Once = (key, ask, forMs = freshMs) => {
       const kept = asked.get(key) ?? this.#fresh(key, forMs) ?? this.#ask(ask);
       asked.set(key, kept);
@@ -78,13 +78,13 @@ export class KubeGateSource implements GateSource {
     return Object.fromEntries(answers);
   }
 
-  #fresh(key: string, forMs: Millis): Kept | undefined {
+  #fresh(key: string, forMs: Millis): KeptAnswer | undefined {
     const kept = this.#kept.get(key);
     const isFresh = kept && this.#options.clock.monotonic() - kept.atMs < forMs;
     return isFresh ? kept : undefined;
   }
 
-  #ask(ask: () => Promise<unknown>): Kept {
+  #ask(ask: () => Promise<unknown>): KeptAnswer {
     return { atMs: this.#options.clock.monotonic(), answer: ask() };
   }
 
@@ -180,10 +180,10 @@ function allKnown(
   return known.length < lists.length ? "Unknown" : known.flat();
 }
 
-type Place = readonly [node: string, pod: string];
+type GatePlace = readonly [node: string, pod: string];
 
 /** The node and the full name of a pod; empty if the pod is not scheduled. */
-function placeOf({ metadata, spec }: KubeObject): readonly Place[] {
+function placeOf({ metadata, spec }: KubeObject): readonly GatePlace[] {
   const node = (spec as { nodeName?: string } | undefined)?.nodeName;
   if (node === undefined) return [];
   return [[node, `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`]];

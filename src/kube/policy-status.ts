@@ -18,7 +18,7 @@ interface ConditionState {
   readonly since: Instant;
 }
 
-interface Written {
+interface WrittenStatus {
   /** The uid of the policy. */
   readonly uid: string | undefined;
   readonly gist: string;
@@ -29,7 +29,7 @@ interface Written {
 export class KubePolicyStatus implements PolicyStatusSink {
   readonly #api: KubeApi;
   readonly #clock: Clock;
-  readonly #written = new Map<string, Written>();
+  readonly #written = new Map<string, WrittenStatus>();
   readonly #newest = new Map<string, PolicyStatus>();
   /** Conditions that are updated at their own pace, by policy and type. */
   readonly #added = new Map<string, ReadonlyMap<PolicyCondition["type"], PolicyCondition>>();
@@ -165,7 +165,7 @@ export class KubePolicyStatus implements PolicyStatusSink {
    * Reads what an earlier leader has written: the transition times of its conditions, and
    * `SpotReady`, which is updated at its own pace and which a write without it would remove.
    */
-  async #readWritten({ name: policy, uid }: PolicyStatus): Promise<Written> {
+  async #readWritten({ name: policy, uid }: PolicyStatus): Promise<WrittenStatus> {
     const found = listOf(fieldsOf((await this.#read(policy)).status).conditions).map(fieldsOf);
     const earlier = found.find(({ type }) => type === "SpotReady");
     if (earlier !== undefined && !this.#added.get(policy)?.has("SpotReady")) {
@@ -230,7 +230,7 @@ function gistOf({ spacing: _spacing, forecast, conditions, ...rest }: PolicyStat
   ]);
 }
 
-function bodyOf(status: PolicyStatus, since: Written["conditions"]): Record<string, unknown> {
+function bodyOf(status: PolicyStatus, since: WrittenStatus["conditions"]): Record<string, unknown> {
   const { name: _name, uid: _uid, generation, nextDepartureAt, conditions, ...rest } = status;
   return {
     ...rest,

@@ -103,7 +103,7 @@ async function listenNear(
   }
 }
 
-interface Exchange {
+interface PageExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly guard: PageGuard;
@@ -111,7 +111,7 @@ interface Exchange {
   readonly files: ReadonlyMap<string, ServedFile>;
 }
 
-async function answer(exchange: Exchange): Promise<void> {
+async function answer(exchange: PageExchange): Promise<void> {
   const { request, response, guard, routes, files } = exchange;
   const { method = "GET", headers } = request;
   const address = URL.parse(request.url ?? "/", "http://board");
@@ -152,7 +152,7 @@ async function answer(exchange: Exchange): Promise<void> {
 }
 
 function refuse(
-  exchange: Exchange,
+  exchange: PageExchange,
   { status, problem, isPage }: { status: number; problem: PageText; isPage: boolean },
 ): void {
   const { request, response } = exchange;
@@ -187,7 +187,7 @@ function withGzip(file: PageFile): ServedFile {
   return { ...file, gzip: gzipSync(file.bytes, { level: 9 }) };
 }
 
-function sendFile(exchange: Exchange, file: ServedFile, more: OutgoingHttpHeaders): void {
+function sendFile(exchange: PageExchange, file: ServedFile, more: OutgoingHttpHeaders): void {
   const { request, response } = exchange;
   const isPacked = takesGzip(request);
   const bytes = isPacked ? file.gzip : file.bytes;
@@ -201,7 +201,10 @@ function sendFile(exchange: Exchange, file: ServedFile, more: OutgoingHttpHeader
   response.end(request.method === "HEAD" ? undefined : bytes);
 }
 
-function sendJson({ response }: Pick<Exchange, "response">, { status, json }: PageAnswer): void {
+function sendJson(
+  { response }: Pick<PageExchange, "response">,
+  { status, json }: PageAnswer,
+): void {
   response.writeHead(status, { ...safety, "content-type": "application/json; charset=utf-8" });
   response.end(JSON.stringify(json));
 }

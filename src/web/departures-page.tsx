@@ -24,12 +24,12 @@ import { clockText, countdown, momentText } from "./words/words.ts";
 /** The number of rows shown at first; the rest are shown on request. */
 const [heldShown, pastShown, stayingShown] = [3, 8, 200];
 
-interface PageProps {
+interface DeparturesPageProps {
   readonly view: PageView;
   readonly list: ListView;
 }
 
-export function DeparturesPage({ view, list }: PageProps): VNode {
+export function DeparturesPage({ view, list }: DeparturesPageProps): VNode {
   const { picture, words } = view;
   const { filter } = list.choice;
   const rows = filteredRows(picture.rows, filter);
@@ -77,7 +77,7 @@ export function DeparturesPage({ view, list }: PageProps): VNode {
 }
 
 /** A second click on a grouping removes it. */
-function GroupChoice({ view: { words }, list: { choice, choose } }: PageProps): VNode {
+function GroupChoice({ view: { words }, list: { choice, choose } }: DeparturesPageProps): VNode {
   return (
     <div class="choices" role="group" aria-label={words.groups}>
       {groupings.map((one) => (
@@ -117,12 +117,12 @@ function Leaving({ view, rows, isUnread }: Rows & { readonly isUnread: boolean }
   );
 }
 
-interface RowProps {
+interface DepartureRowProps {
   readonly view: PageView;
   readonly row: BoardRow;
 }
 
-function LeavingRow({ view, row }: RowProps): VNode {
+function LeavingRow({ view, row }: DepartureRowProps): VNode {
   const { words, language, now } = view;
   const { noticedAt, deadlineAt, startedAt } = row;
   const isNoticed = noticedAt !== null;
@@ -229,7 +229,7 @@ function OnHold({ view, rows }: Rows): VNode | null {
 }
 
 /** The annotation is named unless it is Lastcall's own, which the section is about. */
-function HeldBy({ view, row }: RowProps): VNode {
+function HeldBy({ view, row }: DepartureRowProps): VNode {
   const { hold } = row;
   return (
     <span class="held">

@@ -2,13 +2,13 @@ import type { ListView } from "./list-choice.ts";
 import type { VNode } from "./preact.ts";
 import type { PageView } from "./view-state.ts";
 
-interface FieldProps {
+interface ListFieldProps {
   readonly view: PageView;
   readonly list: ListView;
 }
 
 /** The same filter in every view. */
-export function FilterField({ view: { words }, list: { choice, choose } }: FieldProps): VNode {
+export function FilterField({ view: { words }, list: { choice, choose } }: ListFieldProps): VNode {
   return (
     <input
       class="filter"

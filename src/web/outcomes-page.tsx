@@ -16,12 +16,12 @@ import { nothingDeparted, PastList } from "./row-list.tsx";
 import { type PageView, useFirst } from "./view-state.ts";
 import { fineSpanText } from "./words/words.ts";
 
-interface PageProps {
+interface OutcomesPageProps {
   readonly view: PageView;
   readonly list: ListView;
 }
 
-export function OutcomesPage({ view, list }: PageProps): VNode {
+export function OutcomesPage({ view, list }: OutcomesPageProps): VNode {
   const { words, picture } = view;
   const { days, isCounted } = picture.fleet;
   const asked = useCounted(isCounted);
@@ -100,12 +100,12 @@ function Meanings({ view: { words } }: { readonly view: PageView }): VNode {
   );
 }
 
-type Counts = OutcomeDay["outcomes"];
+type OutcomeCounts = OutcomeDay["outcomes"];
 
 /** The number of ended departures shown at first; more are shown on request. */
 const endedShown = 100;
 
-function countOf({ outcomes: counts }: { readonly outcomes: Counts }): number {
+function countOf({ outcomes: counts }: { readonly outcomes: OutcomeCounts }): number {
   return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }
 
@@ -268,7 +268,7 @@ function DayRow({ view, day, most }: Day): VNode {
 
 interface SharesProps {
   readonly view: PageView;
-  readonly counts: Counts;
+  readonly counts: OutcomeCounts;
   readonly most: number;
 }
 

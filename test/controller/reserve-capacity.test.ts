@@ -52,7 +52,7 @@ describe("a departure with a replacement before the drain", () => {
     await told(world, hasEnded(world, "n0"));
     for (const [name, uid] of uidOf) {
       const evicted = world.writes.indexOf(`POST /api/v1/namespaces/default/pods/${name}/eviction`);
-      const given = world.writes.indexOf(`DELETE ${ownPods}/room-${uid}`);
+      const given = world.writes.indexOf(`DELETE ${ownPods}/placeholder-${uid}`);
       expect(evicted).toBeGreaterThan(0);
       expect(given).toBeGreaterThan(evicted);
     }

@@ -99,7 +99,7 @@ export class DecideRun {
       releaseAnswers: everyMachine,
     };
     const verdict = decide(snapshot, this.now);
-    const acts = verdict.decisions.filter(({ kind }) => kind !== "Continue" && kind !== "Leave");
+    const acts = verdict.decisions.filter(({ kind }) => kind !== "Continue" && kind !== "Skip");
     const done = acts.filter((one) => this.#carryOut(one));
     return { verdict, wants: acts.length > 0, acted: done.length > 0 };
   }

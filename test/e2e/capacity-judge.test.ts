@@ -10,7 +10,7 @@ interface Sight {
 }
 
 function podAt(order: number, { name, node = "a", ready, leaving }: Sight): Change {
-  const isCapacity = name.startsWith("room-");
+  const isCapacity = name.startsWith("placeholder-");
   return {
     kind: "Pod",
     type: "Set",
@@ -32,7 +32,7 @@ function goneAt(order: number, sight: Sight): Change {
   return { ...podAt(order, sight), type: "Gone" };
 }
 
-const capacity = { name: "room-uid-p", node: "b" };
+const capacity = { name: "placeholder-uid-p", node: "b" };
 
 /** One pod, and capacity reserved for it on another node. */
 const good = [

@@ -5,7 +5,7 @@ import { type PodStory, podStoriesOf } from "./incarnation.ts";
 const ownNamespace = "lastcall";
 
 /** A placeholder's name is this prefix and the uid of the pod that it reserves capacity for. */
-const prefix = "room-";
+const prefix = "placeholder-";
 
 /**
  * Violations of make-before-break while a node left, a sentence each. Every pod that leaves must

@@ -28,7 +28,7 @@ function placeholder(namespace: string): object {
   const placement = { nodeSelector: {}, podAffinity: [], podAntiAffinity: [] };
   return placeholderObject(
     {
-      ...{ name: "room-1", departure: { name: "n1-01234567", uid: "u" }, tolerations: [] },
+      ...{ name: "placeholder-1", departure: { name: "n1-01234567", uid: "u" }, tolerations: [] },
       forPod: { namespace: "default", name: "web", uid: "u" },
       placement: { ...placement, requests: { cpu: 100 } },
     },

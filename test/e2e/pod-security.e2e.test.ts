@@ -99,7 +99,7 @@ describe("the installed pods", () => {
 function placeholder(): KubeObject {
   return placeholderObject(
     {
-      name: "room-1",
+      name: "placeholder-1",
       departure: { name: "n1-01234567", uid: "0b1f7a3e-7f0e-4c53-9c1a-5d1f6f2f8a11" },
       forPod: { namespace: "default", name: "web", uid: "u" },
       placement: { requests: { cpu: 100 }, nodeSelector: {}, podAffinity: [], podAntiAffinity: [] },

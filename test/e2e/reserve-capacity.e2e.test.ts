@@ -69,7 +69,7 @@ describe("a placeholder on a real control plane", () => {
   test("is created with the controller's permissions and scheduled to another node", async () => {
     const { status, body } = await create("small", { cpu: 3, memory: 1024 ** 3 });
     expect([status, body.message]).toEqual([201, undefined]);
-    const path = `${ownPods}/room-small`;
+    const path = `${ownPods}/placeholder-small`;
     const pod = await untilPod("it runs", path, (one) => one.status?.phase === "Running");
     expect(pod.spec?.nodeName).toBe("other");
     expect(pod.spec).toMatchObject({ priority: -10, preemptionPolicy: "Never" });
@@ -96,7 +96,7 @@ describe("a placeholder on a real control plane", () => {
     await plane.request({ method: "POST", path, body });
     const pod = await untilPod("it runs", `${path}/real`, (one) => one.status?.phase === "Running");
     expect(pod.spec?.nodeName).toBe("other");
-    expect((await plane.request({ path: `${ownPods}/room-small` })).status).toBe(404);
+    expect((await plane.request({ path: `${ownPods}/placeholder-small` })).status).toBe(404);
   });
 
   test("passes the restricted Pod Security Standard", async () => {
@@ -107,7 +107,11 @@ describe("a placeholder on a real control plane", () => {
   });
 
   test("is deleted with the controller's permissions, which cover no other namespace", async () => {
-    const gone = await plane.request({ method: "DELETE", path: `${ownPods}/room-secure`, token });
+    const gone = await plane.request({
+      method: "DELETE",
+      path: `${ownPods}/placeholder-secure`,
+      token,
+    });
     expect(gone.status).toBe(200);
     const path = "/api/v1/namespaces/default/pods";
     const body = placeholderObject(order("x", {}), { ...place, namespace: "default" });

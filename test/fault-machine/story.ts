@@ -17,7 +17,7 @@ const telling: readonly RegExp[] = [
   /PATCH \/api\/v1\/nodes\/[^/ ]+ .*unschedulable/,
   /\/eviction /,
   /DELETE \/api\/v1\//,
-  / logs (departure|pod-blocked|departure-failed|left-alone|leader|plan-failed) /,
+  / logs (departure|pod-blocked|departure-failed|skipped|leader|plan-failed) /,
 ];
 
 function isTelling(line: string): boolean {

@@ -83,13 +83,13 @@ const waves = (of: number) =>
     wave: of,
     of,
     size: 1,
-    leftWell: 1,
+    succeeded: 1,
     underWay: 0,
   } as WaveStanding);
 
 const wave = (count: number) =>
   explainWaves({
-    ...{ state: "Open", wave: 1, of: 3, size: 1000, leftWell: count, underWay: count },
+    ...{ state: "Open", wave: 1, of: 3, size: 1000, succeeded: count, underWay: count },
   } as unknown as WaveStanding);
 
 function doctor(id: string, facts: Partial<DoctorFacts>): string {

@@ -34,6 +34,24 @@ describe("comments", () => {
   });
 });
 
+describe("names", () => {
+  it.each([
+    ["  const letsGo = budget.disruptionsAllowed > 0;", "released, allowsEviction"],
+    ["  readonly toldDeadlineAt?: Instant;", "announcedAt, reportedAt"],
+    ['  log.info("left-alone", { about });', "skipped, placeholder-"],
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: as a file has it.
+    ["  return `room-${podUid}`;", "skipped, placeholder-"],
+  ])("may not be the dialect's: %s", (line, instead) => {
+    expect(findings(line)).toEqual([`src/core/some-file.ts:1: ${line.trim()}: use ${instead}`]);
+  });
+
+  it("may be the field's, and comments may explain them", () => {
+    expect(findings("const released = 1;", "// In place of letGo.", 'const a = "rooms";')).toEqual(
+      [],
+    );
+  });
+});
+
 describe("a fetch function", () => {
   const inFile = (path: string) =>
     styleFindings({ path, text: "", lines: ["  readonly fetch: typeof fetch;"] });

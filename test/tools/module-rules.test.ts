@@ -77,18 +77,17 @@ describe("type names", () => {
     "src/b.ts": 'import { a } from "./a.ts";\ntype Stage = 1;\n',
   };
 
-  it("are reported if an exported one is declared again", () => {
-    expect(findings(twice)).toEqual(["the type Stage is declared in src/a.ts, src/b.ts"]);
+  const stage = "interface Stage {}\n";
+
+  it.each([
+    ["exported", twice],
+    ["private", { "src/a.ts": stage, "src/b.ts": stage }],
+  ])("are reported if one that is %s is declared again", (_, files) => {
+    expect(findings(files)).toEqual(["the type Stage is declared in src/a.ts, src/b.ts"]);
   });
 
-  it("may be declared again if they are private, or in tests", () => {
-    expect(
-      findings({
-        "src/a.ts": "interface Stage {}\n",
-        "src/b.ts": "interface Stage {}\n",
-        "test/c.ts": "interface Stage {}\n",
-      }),
-    ).toEqual([]);
+  it("may be declared again in tests", () => {
+    expect(findings({ "src/a.ts": stage, "test/b.ts": stage, "test/c.ts": stage })).toEqual([]);
   });
 
   it("must leave the list of exceptions once they are declared only once", () => {

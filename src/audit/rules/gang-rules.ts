@@ -77,7 +77,7 @@ function checkGangOnSpot(fleet: AuditedFleet): readonly Remark[] {
 }
 
 /** What reads the parts of a kind that ends as a whole, by `Kind.group`. */
-const partReaders: Readonly<Record<string, (manifest: Manifest) => readonly Part[]>> = {
+const partReaders: Readonly<Record<string, (manifest: Manifest) => readonly GangPart[]>> = {
   "JobSet.jobset.x-k8s.io": jobSetParts,
   "LeaderWorkerSet.leaderworkerset.x-k8s.io": leaderWorkerParts,
   "RayCluster.ray.io": ({ json }) => rayParts(json, ["spec"]),
@@ -97,13 +97,13 @@ function ownName(manifest: Manifest, { scope }: AuditedFleet): string | undefine
   return pods > 1 && lands ? `${kind} ${namespace}/${name}` : undefined;
 }
 
-interface Part {
+interface GangPart {
   readonly template: unknown;
   readonly pods: number;
 }
 
 /** Source: jobset `api/jobset/v1alpha2/jobset_types.go`; both numbers default to 1. */
-function jobSetParts({ json }: Manifest): readonly Part[] {
+function jobSetParts({ json }: Manifest): readonly GangPart[] {
   return listOf(valueAt(json, ["spec", "replicatedJobs"])).map((one) => {
     const replicas = wholeNumberOf(valueAt(one, ["replicas"])) ?? 1;
     const parallelism = wholeNumberOf(valueAt(one, ["template", "spec", "parallelism"])) ?? 1;
@@ -113,7 +113,7 @@ function jobSetParts({ json }: Manifest): readonly Part[] {
 }
 
 /** Source: lws `api/leaderworkerset/v1/leaderworkerset_types.go`; a group has one pod if unset. */
-function leaderWorkerParts({ json }: Manifest): readonly Part[] {
+function leaderWorkerParts({ json }: Manifest): readonly GangPart[] {
   const group = valueAt(json, ["spec", "leaderWorkerTemplate"]);
   const size = wholeNumberOf(valueAt(group, ["size"])) ?? 1;
   return [{ template: valueAt(group, ["workerTemplate"]), pods: size }];
@@ -123,7 +123,7 @@ function leaderWorkerParts({ json }: Manifest): readonly Part[] {
  * Source: kuberay `ray-operator/apis/ray/v1/raycluster_types.go`; a replica of a worker group with
  * several hosts is one machine to Ray, such as a TPU slice. Others lose single workers.
  */
-function rayParts(json: unknown, path: readonly string[]): readonly Part[] {
+function rayParts(json: unknown, path: readonly string[]): readonly GangPart[] {
   return listOf(valueAt(json, [...path, "workerGroupSpecs"])).flatMap((one) => {
     const pods = wholeNumberOf(valueAt(one, ["numOfHosts"])) ?? 1;
     return pods > 1 ? [{ template: valueAt(one, ["template"]), pods }] : [];

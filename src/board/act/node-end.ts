@@ -18,17 +18,20 @@ interface PolicyLifetime extends LifetimeEnd {
   readonly policy: string;
 }
 
-type Facts = Pick<FleetView, "nodes" | "departures" | "policies">;
+type NodeEndFacts = Pick<FleetView, "nodes" | "departures" | "policies">;
 
 /** `departures` are those of the node, or of the whole fleet. */
-export function nodeEnd(node: NodeFacts, facts: Omit<Facts, "nodes">): NodeEnd {
+export function nodeEnd(node: NodeFacts, facts: Omit<NodeEndFacts, "nodes">): NodeEnd {
   const departures = facts.departures.filter((one) => one.node.uid === node.uid);
   const taken = departures.filter(isLive).flatMap((one) => cloudDeadline(one) ?? []);
   const lifetime = lifetimeOf(node, { ...facts, departures });
   return { lifetime, takenAt: taken.reduce<Instant | undefined>(earliest, undefined) };
 }
 
-function lifetimeOf(node: NodeFacts, facts: Omit<Facts, "nodes">): PolicyLifetime | undefined {
+function lifetimeOf(
+  node: NodeFacts,
+  facts: Omit<NodeEndFacts, "nodes">,
+): PolicyLifetime | undefined {
   const [known = node] = withLaunchTimes({ ...facts, nodes: [node] });
   const policy = selectPolicy(node, facts.policies)?.policy;
   const end = policy && lifetimeEnd(known, policy);

@@ -21,14 +21,14 @@ import { healthRoutes, metricsKeyPair } from "../assemble/metrics-endpoint.ts";
 import type { CommandInput, CommandIo, CommandRun } from "../command-line/command.ts";
 import { version } from "./version.ts";
 
-interface Input {
+interface AgentInput {
   readonly options: CommandInput<"agent">["options"];
   /** Less than other commands get, so that the agent's image need not load what they need. */
   readonly io: Pick<CommandIo, "err" | "env" | "clock" | "rng" | "fetch" | "signal">;
 }
 
 /** Watches for the notices of one node, until it is interrupted. */
-export const runAgent = (async (input: Input) => {
+export const runAgent = (async (input: AgentInput) => {
   const { options, io } = input;
   const { clock, rng } = io;
   const log = createLog({
@@ -69,14 +69,17 @@ export const runAgent = (async (input: Input) => {
   return 0;
 }) satisfies CommandRun<"agent">;
 
-interface Cluster {
+interface AgentCluster {
   readonly api: KubeSender;
   readonly identify: () => Promise<NodeIdentity>;
   readonly close: () => void;
 }
 
 /** Loaded only at the first notice: the code that cordons and drains is a third of the agent's. */
-function fallbackOf({ options, io }: Input, parts: AgentFallbackOptions): LateFallback | undefined {
+function fallbackOf(
+  { options, io }: AgentInput,
+  parts: AgentFallbackOptions,
+): LateFallback | undefined {
   const { fallback: mode } = options;
   if (mode === "None" || options.dryRun) return undefined;
   const namespace = options.namespace ?? io.env.POD_NAMESPACE ?? "lastcall";
@@ -96,7 +99,7 @@ function fallbackOf({ options, io }: Input, parts: AgentFallbackOptions): LateFa
  * In a pod, uses the small client with the pod's own token; elsewhere, for trying it out, the
  * kubeconfig.
  */
-async function cluster({ options, io }: Input): Promise<Cluster> {
+async function cluster({ options, io }: AgentInput): Promise<AgentCluster> {
   const name = options.nodeName;
   const server = apiServerOf(io.env);
   if (server === undefined || options.kubeconfig !== undefined) {
@@ -151,7 +154,7 @@ interface AgentServers {
  * without metrics until it is free, because notices matter more.
  */
 async function serveStatus(
-  { options, io }: Input,
+  { options, io }: AgentInput,
   { health, metrics, feed, log }: AgentServers,
 ): Promise<() => Promise<void>> {
   const serve = bunServe() ?? (await import("../../server/http-server.ts")).serve;

@@ -120,13 +120,13 @@ type InputCommand = Omit<AuditCommand, "templatePaths"> & {
   readonly templatePaths: readonly TemplatePath[];
 };
 
-interface Input {
+interface AuditInput {
   readonly sources: readonly ManifestSource[];
   readonly notes: readonly string[];
   readonly readBudgets?: ReadonlyMap<string, readonly ShutdownGroup[]> | undefined;
 }
 
-async function loadInput(command: InputCommand, io: AuditIo): Promise<Input> {
+async function loadInput(command: InputCommand, io: AuditIo): Promise<AuditInput> {
   if (command.files.length + command.from.length === 0) return loadCluster(command, io);
   const progress = io.isTty && command.quiet !== true;
   let announced = 0;
@@ -193,7 +193,7 @@ function refuse(problems: readonly string[]): never {
   throw new LastcallError("INPUT_INVALID", [...shown, ...rest].join("\n"));
 }
 
-async function loadCluster(command: InputCommand, io: AuditIo): Promise<Input> {
+async function loadCluster(command: InputCommand, io: AuditIo): Promise<AuditInput> {
   if (io.readCluster === undefined) {
     throw new LastcallError(
       "USAGE",

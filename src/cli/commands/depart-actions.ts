@@ -15,18 +15,17 @@ import { formatInstant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { actionHosts, actionPorts } from "../assemble/controller-ports.ts";
 import { connect } from "../cluster/connect.ts";
-import { type CommandRun, printData } from "../command-line/command.ts";
+import { printData } from "../command-line/command.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
-
-type Depart = Parameters<CommandRun<"depart">>[0];
+import type { DepartInput } from "./depart-times.ts";
 
 /** A node, and a departure of it that exists only in memory. */
-interface Subject {
+interface ActionSubject {
   readonly departure: Departure;
   readonly policy: Policy;
 }
 
-interface Written {
+interface ActionRun {
   readonly node: string;
   readonly policy: string;
   /** Newer ones replace those of the points before. */
@@ -41,7 +40,7 @@ const points: readonly ActionPoint[] = ["AtNotice", "BeforeDrain", "AfterDrain",
  * running it, because no status keeps it. If it is interrupted, it prints what has ended so far.
  * Returns 1 if an action has failed.
  */
-export async function runOnlyActions(input: Depart): Promise<number> {
+export async function runOnlyActions(input: DepartInput): Promise<number> {
   const { options, io, words } = input;
   refuseTimes(input);
   const allowed = await actionHosts(options.actionHosts);
@@ -57,7 +56,7 @@ export async function runOnlyActions(input: Depart): Promise<number> {
     onError: ({ message }) => io.err(`lastcall: ${message}\n`),
   });
   try {
-    const written: Written[] = [];
+    const written: ActionRun[] = [];
     try {
       for (const subject of subjects) await carryOutAll(subject, { ports, input, written });
     } finally {
@@ -69,7 +68,7 @@ export async function runOnlyActions(input: Depart): Promise<number> {
   }
 }
 
-function refuseTimes({ options }: Depart): void {
+function refuseTimes({ options }: DepartInput): void {
   if (options.at === undefined && options.by === undefined) return;
   const found = options.at === undefined ? "--by" : "--at";
   const problem = `Cannot use ${found} with --only-actions: actions are carried out immediately, remove ${found}`;
@@ -79,8 +78,8 @@ function refuseTimes({ options }: Depart): void {
 function subjectOf(
   name: string,
   { nodes, policies }: FleetSnapshot,
-  { options, io }: Depart,
-): Subject {
+  { options, io }: DepartInput,
+): ActionSubject {
   const node: NodeFacts | undefined = nodes.find((one) => one.name === name);
   const policy = node && selectPolicy(node, policies)?.policy;
   if (node === undefined || policy === undefined) {
@@ -107,13 +106,13 @@ function subjectOf(
 }
 
 async function carryOutAll(
-  { departure, policy }: Subject,
-  how: { readonly ports: ActionPorts; readonly input: Depart; readonly written: Written[] },
+  { departure, policy }: ActionSubject,
+  how: { readonly ports: ActionPorts; readonly input: DepartInput; readonly written: ActionRun[] },
 ): Promise<void> {
   const { cause, node } = departure;
   const { actions, dryRun } = policy;
   const records = actionRecords(actions, { cause, phase: "Preparing", records: [], dryRun });
-  const result: Written = { node: node.name, policy: policy.name, actions: records };
+  const result: ActionRun = { node: node.name, policy: policy.name, actions: records };
   how.written.push(result);
   const put = (ended: ActionRecord): void => {
     result.actions = result.actions.map((one) => (one.name === ended.name ? ended : one));
@@ -139,8 +138,8 @@ const interrupted = "interrupted, whether it was carried out is unknown";
 
 async function carryOutOne(
   action: Action,
-  { departure, policy }: Subject,
-  { ports, input }: { readonly ports: ActionPorts; readonly input: Depart },
+  { departure, policy }: ActionSubject,
+  { ports, input }: { readonly ports: ActionPorts; readonly input: DepartInput },
 ): Promise<ActionRecord> {
   const { clock, rng, signal, err } = input.io;
   const addresses = (until: AbortSignal) => ports.addresses(departure.node.name, until);
@@ -206,7 +205,7 @@ function outcomeOf(end: ActionEnd): ActionOutcome {
     : { state: "Failed", attempts, result: end.code, detail: end.detail };
 }
 
-async function show(written: readonly Written[], { options, io }: Depart): Promise<void> {
+async function show(written: readonly ActionRun[], { options, io }: DepartInput): Promise<void> {
   const { output, dryRun } = options;
   if (output !== "table") {
     const items = written.map(({ actions, ...one }) => ({

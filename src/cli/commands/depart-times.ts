@@ -19,7 +19,8 @@ import { LastcallError } from "../../errors.ts";
 import type { CommandInput } from "../command-line/command.ts";
 import type { FleetSnapshot } from "../input/fleet-snapshot.ts";
 
-type Depart = CommandInput<"depart">;
+/** What was typed after `lastcall depart`. */
+export type DepartInput = CommandInput<"depart">;
 
 /**
  * A script's `--at` that means now is slightly in the past when it is read. Anything older is a
@@ -28,7 +29,7 @@ type Depart = CommandInput<"depart">;
 const lateMs: Millis = minutes(1);
 
 /** The times that `--at` and `--by` ask for. Throws USAGE. */
-export function requestOf({ options, io }: Depart, now: Instant): DepartRequest {
+export function requestOf({ options, io }: DepartInput, now: Instant): DepartRequest {
   const timeZone = io.timeZone ?? "UTC";
   const departAt =
     options.at === undefined ? now : instantOfNamedTime(options.at, { now, timeZone });
@@ -57,7 +58,7 @@ export function timesFor(
   node: NodeFacts,
   about: {
     readonly request: DepartRequest;
-    readonly options: Depart["options"];
+    readonly options: DepartInput["options"];
     readonly fleet: FleetSnapshot;
   },
 ): DepartRequest {
@@ -82,7 +83,7 @@ function deadlineOf(
 
 /** What a time relative to now, or to this computer's time zone, was taken for. */
 export function timeNotes(
-  { options, io }: Depart,
+  { options, io }: DepartInput,
   { request, now }: { readonly request: DepartRequest; readonly now: Instant },
 ): readonly string[] {
   const context = { now, timeZone: io.timeZone ?? "UTC" };

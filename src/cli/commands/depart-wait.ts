@@ -68,7 +68,7 @@ export async function waitForEnd(
   }
 }
 
-type Watched = ReturnType<typeof watchDepartures>;
+type WatchedDepartures = ReturnType<typeof watchDepartures>;
 
 /** A live view of the Departures; undefined for one that was deleted without an outcome. */
 function watchDepartures({ api, io, timeout }: WaitSource) {
@@ -154,7 +154,7 @@ function podsLeft({ phase, drain }: DepartureStatus): string {
 }
 
 /** So that nobody takes Ctrl-C for a way to keep the node. */
-function tellWhatContinues(stop: Exclude<Stop, "AllEnded">, about: Waiting): void {
+function tellWhatContinues(stop: Exclude<Stop, "AllEnded">, about: DepartWait): void {
   const { awaited, watched, source } = about;
   const open = awaited.filter((one) => !hasEnded(watched.current(one)));
   const { timeout = millis(0) } = source;
@@ -168,9 +168,9 @@ function tellWhatContinues(stop: Exclude<Stop, "AllEnded">, about: Waiting): voi
   );
 }
 
-interface Waiting {
+interface DepartWait {
   readonly awaited: readonly Awaited[];
-  readonly watched: Watched;
+  readonly watched: WatchedDepartures;
   readonly source: WaitSource;
 }
 

@@ -8,10 +8,8 @@ import {
 } from "../../core/departure/decision.ts";
 import { type Departure, isLive } from "../../core/departure/departure.ts";
 import { formatInstant } from "../../core/time/time.ts";
-import type { CommandInput } from "../command-line/command.ts";
 import type { FleetSnapshot } from "../input/fleet-snapshot.ts";
-
-type Depart = CommandInput<"depart">;
+import type { DepartInput } from "./depart-times.ts";
 
 export type Steps = readonly NodeStep[];
 
@@ -67,7 +65,7 @@ export function droppedWarnings(steps: Steps): readonly string[] {
 /** A departure that is under way keeps its times, whatever is requested now. */
 export function ignoredWarnings(
   steps: Steps,
-  { input, request }: { readonly input: Depart; readonly request: DepartRequest },
+  { input, request }: { readonly input: DepartInput; readonly request: DepartRequest },
 ): readonly string[] {
   const { options } = input;
   const given = [

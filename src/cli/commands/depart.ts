@@ -17,9 +17,9 @@ import { isLastcallError, LastcallError } from "../../errors.ts";
 import { dryRunApi } from "../../kube/dry-run.ts";
 import { type Connection, connect } from "../cluster/connect.ts";
 import { checkNodes, meantNodes } from "../cluster/meant-nodes.ts";
-import { type CommandInput, type CommandRun, printData } from "../command-line/command.ts";
+import { type CommandRun, printData } from "../command-line/command.ts";
 import { type FleetSnapshot, readFleet, type SnapshotSource } from "../input/fleet-snapshot.ts";
-import { requestOf, timeNotes, timesFor } from "./depart-times.ts";
+import { type DepartInput, requestOf, timeNotes, timesFor } from "./depart-times.ts";
 import type { Awaited } from "./depart-wait.ts";
 import {
   droppedWarnings,
@@ -30,9 +30,7 @@ import {
   type Steps,
 } from "./depart-warnings.ts";
 
-type Depart = CommandInput<"depart">;
-
-interface Written extends NodeStep {
+interface WrittenDeparture extends NodeStep {
   /** The object as it is in the cluster; with `--dry-run` as it would be. */
   readonly object: KubeObject;
   readonly uid: string;
@@ -61,7 +59,7 @@ export const runDepart: CommandRun<"depart"> = async (input) => {
   }
 };
 
-async function departNodes(input: Depart, { api, namespace }: Connection): Promise<number> {
+async function departNodes(input: DepartInput, { api, namespace }: Connection): Promise<number> {
   const { options, io } = input;
   const fleet = await readFleet(wholeCluster(options), { api }, io);
   const request = requestOf(input, fleet.readAt);
@@ -90,12 +88,16 @@ async function departNodes(input: Depart, { api, namespace }: Connection): Promi
   return end.exitCode;
 }
 
-function wholeCluster({ kubeconfig, context }: Depart["options"]): SnapshotSource {
+function wholeCluster({ kubeconfig, context }: DepartInput["options"]): SnapshotSource {
   return { kubeconfig, context, from: [], filename: [] };
 }
 
 /** Throws NOT_FOUND, and USAGE for times that a node's earlier request does not allow. */
-function stepsFor({ words, options }: Depart, request: DepartRequest, fleet: FleetSnapshot): Steps {
+function stepsFor(
+  { words, options }: DepartInput,
+  request: DepartRequest,
+  fleet: FleetSnapshot,
+): Steps {
   const nodes = new Map(fleet.nodes.map((node) => [node.name, node]));
   return words.map((name) => {
     const node = nodes.get(name);
@@ -116,9 +118,12 @@ function stepsFor({ words, options }: Depart, request: DepartRequest, fleet: Fle
 async function writeAll(
   steps: Steps,
   api: KubeApi,
-): Promise<{ readonly written: readonly Written[]; readonly faults: readonly LastcallError[] }> {
+): Promise<{
+  readonly written: readonly WrittenDeparture[];
+  readonly faults: readonly LastcallError[];
+}> {
   const { departureObject } = await import("../../kube/object/translate-departure.ts");
-  const written: Written[] = [];
+  const written: WrittenDeparture[] = [];
   const faults: LastcallError[] = [];
   for (const one of steps) {
     try {
@@ -164,14 +169,14 @@ function doneOr(name: string, result: StoreResult): Departure {
   );
 }
 
-function awaitedOf({ node, object, uid }: Written): Awaited {
+function awaitedOf({ node, object, uid }: WrittenDeparture): Awaited {
   return { node: node.name, name: object.metadata?.name ?? "", uid };
 }
 
 /** How each departure ended; for one that has not, or was deleted, its last known state. */
 async function showEnd(
-  written: readonly Written[],
-  about: { readonly input: Depart; readonly departures: ReadonlyMap<string, Departure> },
+  written: readonly WrittenDeparture[],
+  about: { readonly input: DepartInput; readonly departures: ReadonlyMap<string, Departure> },
 ): Promise<void> {
   const { options, io } = about.input;
   const { departureObject } = await import("../../kube/object/translate-departure.ts");
@@ -194,7 +199,10 @@ async function showEnd(
   }
 }
 
-async function show(written: readonly Written[], { options, io }: Depart): Promise<void> {
+async function show(
+  written: readonly WrittenDeparture[],
+  { options, io }: DepartInput,
+): Promise<void> {
   if (options.output !== "table") {
     const items = written.map(({ object }) => object);
     await printData({ apiVersion: "v1", kind: "List", items }, options.output, io);
@@ -203,7 +211,7 @@ async function show(written: readonly Written[], { options, io }: Depart): Promi
   for (const one of written) io.out(`${lineOf(one)}${options.dryRun ? " (dry run)" : ""}\n`);
 }
 
-function lineOf({ node, step, end, object }: Written): string {
+function lineOf({ node, step, end, object }: WrittenDeparture): string {
   const { name = "" } = object.metadata ?? {};
   const { departAt } = object.spec as { departAt?: string };
   const by = byText(deadlineAfter(step), end);

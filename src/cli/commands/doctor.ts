@@ -21,7 +21,7 @@ import { folded } from "../command-line/terminal.ts";
 import { gatherFacts, type Outside } from "../doctor/gather-facts.ts";
 import { machineFacts, orphanMachines } from "../doctor/machine-facts.ts";
 
-type Input = CommandInput<"doctor">;
+type DoctorInput = CommandInput<"doctor">;
 
 /**
  * Checks whether everything is set up correctly. The exit code is 3 if a check failed. Changes
@@ -44,7 +44,7 @@ export const runDoctor: CommandRun<"doctor"> = async (input) => {
 };
 
 /** The clouds and the queue, contacted as the controller would contact them. */
-function outsideOf({ options, io }: Input, api: KubeApi): Outside {
+function outsideOf({ options, io }: DoctorInput, api: KubeApi): Outside {
   const clouds = () =>
     cloudPorts(
       {
@@ -82,7 +82,7 @@ function outsideOf({ options, io }: Input, api: KubeApi): Outside {
 async function queueFacts(
   named: string | undefined,
   controller: WorkloadFacts | undefined,
-  { io, signal }: { readonly io: Input["io"]; readonly signal: AbortSignal },
+  { io, signal }: { readonly io: DoctorInput["io"]; readonly signal: AbortSignal },
 ) {
   const set = controller === undefined ? undefined : optionOf(controller, "sqs-queue-url");
   if (named === undefined && set?.kind === "Unknown") {

@@ -38,12 +38,12 @@ interface NodeDrain {
   readonly io: CommandIo;
 }
 
-interface PlannedDrain {
+interface NodeDrainPlan {
   readonly node: NodeFacts;
   readonly report: DrainPlanReport;
 }
 
-async function planFromFiles(asked: NodeDrain): Promise<PlannedDrain> {
+async function planFromFiles(asked: NodeDrain): Promise<NodeDrainPlan> {
   const fleet = await readFleet(asked.options, {}, asked.io);
   if (fleet.pods.length === 0 && !asked.options.quiet) {
     const wanted = "expected the output of kubectl get nodes,pods,pdb -A -o json";
@@ -52,7 +52,7 @@ async function planFromFiles(asked: NodeDrain): Promise<PlannedDrain> {
   return planWith(fleet, { asked, capacity: capacityInFiles(fleet), everyPod: fleet.pods });
 }
 
-async function planFromCluster(asked: NodeDrain): Promise<PlannedDrain> {
+async function planFromCluster(asked: NodeDrain): Promise<NodeDrainPlan> {
   const { name, options, io } = asked;
   const { api, close } = await connect({ ...options, signal: io.signal }, io);
   try {
@@ -71,7 +71,7 @@ async function planWith(
     readonly capacity: ClusterCapacity;
     readonly everyPod?: readonly PodFacts[];
   },
-): Promise<PlannedDrain> {
+): Promise<NodeDrainPlan> {
   const { name, options, io } = about.asked;
   const node = nodeNamed(name, { fleet, options });
   const policy = selectPolicy(node, fleet.policies)?.policy ?? defaultPolicy;

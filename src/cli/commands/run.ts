@@ -23,12 +23,12 @@ import { ClusterClock, connect } from "../cluster/connect.ts";
 import type { CommandInput, CommandIo, CommandRun } from "../command-line/command.ts";
 import { readPolicyFiles } from "../input/read-objects.ts";
 
-type Options = CommandInput<"run">["options"];
+type RunOptions = CommandInput<"run">["options"];
 
 const leaseName = "lastcall";
 
 /** The fleet, once there is one: the metrics are served earlier. */
-interface Watched {
+interface WatchedFleet {
   fleet?: Fleet;
 }
 
@@ -47,7 +47,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
   const metrics = new PrometheusMetrics();
   // Before the cluster is contacted, so that a wrong option is reported even if the cluster is
   // unreachable.
-  const watched: Watched = {};
+  const watched: WatchedFleet = {};
   const metricsServer = metricsServerOf({ options, io, metrics, log, watched });
   const clouds = await cloudPorts(options, io);
   const allowed = await actionHosts(options.actionHosts);
@@ -118,7 +118,10 @@ async function reach(parts: {
 }
 
 /** Its code is loaded only if it is enabled. */
-async function auditOf({ auditEvery }: Options, api: KubeApi): Promise<AssemblyOptions["audit"]> {
+async function auditOf(
+  { auditEvery }: RunOptions,
+  api: KubeApi,
+): Promise<AssemblyOptions["audit"]> {
   if (auditEvery === 0) return undefined;
   const { ClusterAuditor } = await import("../cluster/cluster-auditor.ts");
   return { auditor: new ClusterAuditor(api, eventLoopTurn), everyMs: auditEvery };
@@ -130,7 +133,7 @@ async function auditOf({ auditEvery }: Options, api: KubeApi): Promise<AssemblyO
  * account may not read the Leases of other namespaces; `doctor` does, as the person who runs it.
  */
 export async function checkAlone(tools: {
-  readonly options: Pick<Options, "leaderElect">;
+  readonly options: Pick<RunOptions, "leaderElect">;
   readonly io: Pick<CommandIo, "clock" | "env" | "signal">;
   readonly api: KubeApi;
   /** The namespace of this controller's Lease. */
@@ -177,7 +180,7 @@ async function leasesNow(
 }
 
 async function leadershipOf(tools: {
-  readonly options: Options;
+  readonly options: RunOptions;
   readonly io: CommandIo;
   readonly api: KubeApi;
   readonly home: string;
@@ -202,11 +205,11 @@ async function leadershipOf(tools: {
 }
 
 function metricsServerOf(parts: {
-  readonly options: Options;
+  readonly options: RunOptions;
   readonly io: CommandIo;
   readonly metrics: PrometheusMetrics;
   readonly log: Log;
-  readonly watched: Watched;
+  readonly watched: WatchedFleet;
 }): MetricsServer {
   const { options, io, metrics, log, watched } = parts;
   const expose = async () => {
@@ -232,7 +235,7 @@ function metricsServerOf(parts: {
  * a server that is still running would keep a failed process alive.
  */
 async function serveStatus(
-  options: Options,
+  options: RunOptions,
   parts: {
     readonly controller: Controller;
     readonly fleet: Fleet;
@@ -262,7 +265,7 @@ async function serveStatus(
 const patienceMs = seconds(20);
 const againMs = seconds(1);
 
-interface Waiting {
+interface ServerWait {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly onWait: (error: LastcallError, patienceMs: Millis) => void;
@@ -274,7 +277,10 @@ interface Waiting {
  * waited out. Throws API_UNREACHABLE after 20 s, API_UNAUTHORIZED at once. `onWait` is called at
  * the first request without a response, with how long it keeps trying.
  */
-export async function preflight(api: KubeApi, { clock, signal, onWait }: Waiting): Promise<void> {
+export async function preflight(
+  api: KubeApi,
+  { clock, signal, onWait }: ServerWait,
+): Promise<void> {
   const request: KubeRequest = { method: "GET", path: "/version", signal };
   const giveUpMs = clock.monotonic() + patienceMs;
   let waits = false;

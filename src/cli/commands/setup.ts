@@ -111,8 +111,8 @@ function pathOf({ kind = "", metadata = {} }: KubeObject): string {
   return `${collection}/${metadata.name}`;
 }
 
-type Options = CommandInput<"setup">["options"];
-type ScriptOf = (options: Options) => Promise<string>;
+type SetupOptions = CommandInput<"setup">["options"];
+type ScriptOf = (options: SetupOptions) => Promise<string>;
 
 /**
  * By the argument of `setup`: the script that grants the controller its permissions in a cloud, or
@@ -143,7 +143,7 @@ export const runSetupCloud: CommandRun<"setup"> = async ({ words, options, io })
   throw new LastcallError("SCRIPT_FAILED", `Cannot set up ${cloud}: ${why}`);
 };
 
-async function gcpScript(options: Options): Promise<string> {
+async function gcpScript(options: SetupOptions): Promise<string> {
   const { setupScript, undoScript } = await import("../../cloud/gcp/setup-script.ts");
   const { cluster, location } = options;
   const project = wanted("gcp", "--project", options.project);
@@ -166,7 +166,7 @@ async function gcpScript(options: Options): Promise<string> {
   });
 }
 
-async function awsScript(options: Options): Promise<string> {
+async function awsScript(options: SetupOptions): Promise<string> {
   const { awsSetupScript, awsUndoScript } = await import("../../cloud/aws/setup/setup-script.ts");
   const make = options.undo ? awsUndoScript : awsSetupScript;
   if (options.awsManagedTag !== undefined) {
@@ -187,7 +187,7 @@ async function awsScript(options: Options): Promise<string> {
   });
 }
 
-async function azureScript(options: Options): Promise<string> {
+async function azureScript(options: SetupOptions): Promise<string> {
   const { azureSetupScript, azureUndoScript } = await import("../../cloud/azure/setup-script.ts");
   const make = options.undo ? azureUndoScript : azureSetupScript;
   return make({

@@ -28,7 +28,7 @@ import { newestReport } from "../input/fleet-snapshot.ts";
 import { nodeFiles, readObjects, readPolicyFiles } from "../input/read-objects.ts";
 import { reportSimulation } from "./demo.ts";
 
-type Input = CommandInput<"simulate">;
+type SimulateInput = CommandInput<"simulate">;
 
 /** A fleet, and what happens to it, as a scenario's file describes it. */
 interface Scenario {
@@ -80,7 +80,7 @@ export const runSimulate: CommandRun<"simulate"> = async (input) => {
   });
 };
 
-async function listScenarios({ options, io }: Input): Promise<number> {
+async function listScenarios({ options, io }: SimulateInput): Promise<number> {
   const all = Object.entries(scenarios);
   if (options.output !== "table") {
     const items = all.map(([name, { about, nodes, hours: length }]) => ({
@@ -101,7 +101,7 @@ type Course = FleetCourse & {
   readonly nodes?: readonly NodeFacts[];
 };
 
-async function courseOf({ options, words, io }: Input): Promise<Course> {
+async function courseOf({ options, words, io }: SimulateInput): Promise<Course> {
   const [file] = words;
   const { scenario: name } = options;
   if (file === undefined) return modelCourse(scenarios[name ?? "pool"] ?? usual);
@@ -233,7 +233,7 @@ function isZones(value: unknown): value is readonly string[] {
 }
 
 /** All policies on one fleet, or with `--compare` each on its own. */
-async function sidesOf({ options, io }: Input, nodes: readonly NodeFacts[]) {
+async function sidesOf({ options, io }: SimulateInput, nodes: readonly NodeFacts[]) {
   const { compare } = options;
   const files = [...new Set(options.policy)];
   if (files.includes("-")) {

@@ -142,7 +142,7 @@ export interface SimulationOptions {
   readonly onProgress: (share: number) => void;
 }
 
-type Side = SimulationOptions["sides"][number];
+type SimulatedSide = SimulationOptions["sides"][number];
 
 /** The length of a time slice; interrupts are handled between two of them. */
 const slice = minutes(30);
@@ -155,9 +155,9 @@ export async function runSimulation(
   options: SimulationOptions,
 ): Promise<Omit<SimulationFacts, "wallSeconds">> {
   const { seed, runs, nodes, sides } = options;
-  const all: readonly (Side | undefined)[] = [undefined, ...sides];
+  const all: readonly (SimulatedSide | undefined)[] = [undefined, ...sides];
   // By side and not by name: the file of a policy may be named as the fleet without Lastcall is.
-  const sums = new Map<Side | undefined, FleetCounts>();
+  const sums = new Map<SimulatedSide | undefined, FleetCounts>();
   const violations: Violation[] = [];
   let done = 0;
   for (let run = 0; run < runs; run += 1) {
@@ -196,7 +196,11 @@ async function runUnmanaged(pass: CourseRun): Promise<RunEnd> {
   return { counts: tally.counts(), violations: [] };
 }
 
-async function runWith(pass: CourseRun, { policies }: Side, runIndex: number): Promise<RunEnd> {
+async function runWith(
+  pass: CourseRun,
+  { policies }: SimulatedSide,
+  runIndex: number,
+): Promise<RunEnd> {
   const { log, signal } = pass;
   const clock = new VirtualClock({ startAt: startOf(pass), settle: eventLoopTurn });
   const started = startLastcallFleet({ ...pass, policies, clock }, log, runIndex);

@@ -53,7 +53,7 @@ export interface LiveDemo {
   close(): Promise<void>;
 }
 
-type Told = Pick<StoryFacts, "withLastcall" | "without" | "notice">;
+type StoryOutcomes = Pick<StoryFacts, "withLastcall" | "without" | "notice">;
 
 /** Two fleets with the same course on one clock: Lastcall works on one, nothing on the other. */
 export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
@@ -68,7 +68,7 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
   const news = new FleetNews();
   let askedAt: Instant | undefined;
   const limitAt = plus(firstLaunch(shadow), millis(machineLifeMs));
-  const told = (): Told => ({
+  const told = (): StoryOutcomes => ({
     withLastcall: figuresOf(tally.counts()),
     without: figuresOf(shadowTally.counts()),
     notice: boardNotice(watch.latest(), shadowWatch.latest(), clock.now()),

@@ -26,7 +26,7 @@ import { type BoardState, board as boardLines, timeText } from "./demo-screen.ts
 import { Director, serveDemoBoard } from "./demo-stage.ts";
 import { type LiveDemo, startLiveDemo } from "./live-demo.ts";
 
-type Input = CommandInput<"demo"> & { readonly seed: number };
+type DemoInput = CommandInput<"demo"> & { readonly seed: number };
 
 interface ShowDemoOptions {
   /** Default: the terminal's own keyboard. */
@@ -34,7 +34,7 @@ interface ShowDemoOptions {
 }
 
 /** The demo for people: a board on a terminal, plain lines elsewhere. Returns the exit code. */
-export async function showDemo(input: Input, terminal: ShowDemoOptions = {}): Promise<number> {
+export async function showDemo(input: DemoInput, terminal: ShowDemoOptions = {}): Promise<number> {
   const { options, io, seed } = input;
   const { nodes } = options;
   const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });
@@ -96,7 +96,7 @@ function newsLine({ at, what, message }: BoardNews): string {
 }
 
 /** The board and the lines already report what happens; the log is optional. */
-function quietest({ options }: Input): "debug" | "error" {
+function quietest({ options }: DemoInput): "debug" | "error" {
   return options.logLevel === "debug" ? "debug" : "error";
 }
 
@@ -104,7 +104,7 @@ interface Show {
   readonly demo: LiveDemo;
   readonly director: Director;
   readonly clock: VirtualClock;
-  readonly input: Input;
+  readonly input: DemoInput;
   readonly kubeconfig: string;
   /** The same in a browser, if it could be served. */
   readonly board: ServedBoard | undefined;

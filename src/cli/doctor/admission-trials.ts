@@ -24,7 +24,7 @@ interface Pair extends Pick<AdmissionTrial, "act" | "abuse" | "isUsed" | "policy
   readonly forbidden: TrialRequest;
 }
 
-type Side = Pick<AdmissionTrial, "who"> & {
+type TrialSide = Pick<AdmissionTrial, "who"> & {
   readonly workload: WorkloadFacts;
   readonly as: Impersonation;
 };
@@ -71,7 +71,7 @@ function accountOf({ namespace, serviceAccount }: WorkloadFacts) {
 }
 
 async function tried(
-  { who, workload, as }: Side,
+  { who, workload, as }: TrialSide,
   pairs: readonly Pair[],
   { api, signal }: TrialGround,
 ): Promise<readonly AdmissionTrial[]> {
@@ -86,13 +86,13 @@ async function tried(
   );
 }
 
-interface Place {
+interface TrialPlace {
   readonly node: NodeFacts;
   readonly pod: OwnPod | undefined;
 }
 
 /** Two nodes, first those with an agent. */
-function twoNodes({ nodes, pods }: TrialGround): readonly Place[] {
+function twoNodes({ nodes, pods }: TrialGround): readonly TrialPlace[] {
   const agents = pods.filter(({ component }) => component === "agent");
   const places = nodes.map((node) => ({
     node,
@@ -105,7 +105,7 @@ function twoNodes({ nodes, pods }: TrialGround): readonly Place[] {
 }
 
 /** Only the node differs, so a refusal of the other is due to the node. */
-function reportPair({ node: own }: Place, { node: other }: Place, at: Instant): Pair {
+function reportPair({ node: own }: TrialPlace, { node: other }: TrialPlace, at: Instant): Pair {
   const report = (node: NodeFacts): TrialRequest => ({
     method: "POST",
     path: departuresPath,
@@ -124,7 +124,7 @@ function reportPair({ node: own }: Place, { node: other }: Place, at: Instant): 
 }
 
 /** Granted only with a fallback. */
-function markPair({ node: own }: Place, { node: other }: Place, part: string): Pair {
+function markPair({ node: own }: TrialPlace, { node: other }: TrialPlace, part: string): Pair {
   const mark = (node: NodeFacts): TrialRequest => ({
     ...{ method: "PATCH", patchType: "application/merge-patch+json" },
     path: `${nodePath(node.name)}${part}`,
@@ -151,8 +151,8 @@ const noAgent = "no-agent-on-this-node";
 const noUid = "00000000-0000-0000-0000-000000000000";
 
 /** Granted only with the fallback Drain. The pods are agents themselves. */
-function podPairs(agent: WorkloadFacts, own: Place, other: Place): readonly Pair[] {
-  const onPod = ({ pod }: Place, to: (name: string, uid: string) => TrialRequest) =>
+function podPairs(agent: WorkloadFacts, own: TrialPlace, other: TrialPlace): readonly Pair[] {
+  const onPod = ({ pod }: TrialPlace, to: (name: string, uid: string) => TrialRequest) =>
     to(pod?.name ?? noAgent, pod?.uid ?? noUid);
   const path = (name: string) => `/api/v1/namespaces/${agent.namespace}/pods/${name}`;
   const deletion = (name: string, uid: string): TrialRequest => ({
@@ -178,7 +178,7 @@ function podPairs(agent: WorkloadFacts, own: Place, other: Place): readonly Pair
 /** Both meet every level of Pod Security, so that no other rule hides the one that is tried. */
 function placeholderPair({ namespace, options }: WorkloadFacts, isUsed: boolean): Pair {
   const none = { name: "lastcall-doctor", uid: noUid };
-  const order = { name: "room-lastcall-doctor", departure: none, tolerations: [] };
+  const order = { name: "placeholder-lastcall-doctor", departure: none, tolerations: [] };
   const placement = { requests: {}, nodeSelector: {}, podAffinity: [], podAntiAffinity: [] };
   const pod = placeholderObject(
     { ...order, forPod: { ...none, namespace }, placement },

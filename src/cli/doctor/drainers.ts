@@ -97,7 +97,7 @@ function isEverything({ verbs, groups, resources, isLimited }: RoleRule): boolea
   return !isLimited && [verbs, groups, resources].every((list) => list.includes("*"));
 }
 
-interface Subject {
+interface RoleSubject {
   /** Such as `ServiceAccount ops/deployer`. */
   readonly name: string;
   readonly isEverybody: boolean;
@@ -108,7 +108,7 @@ interface Subject {
 
 const everybody = /^system:(authenticated|unauthenticated|anonymous|serviceaccounts)$/;
 
-function subjectOf(subject: unknown): Subject {
+function subjectOf(subject: unknown): RoleSubject {
   const { kind, name, namespace } = fieldsOf(subject);
   const [kindText, plain, place] = [textOf(kind) ?? "", textOf(name) ?? "", textOf(namespace)];
   const full = place === undefined ? plain : `${place}/${plain}`;
@@ -122,7 +122,7 @@ function subjectOf(subject: unknown): Subject {
  * Kubernetes' own components, and those of EKS, which are users called `eks:…`. The accounts of
  * any other namespace, as a group, are none of them.
  */
-function isOfSystem({ kind, plain, namespace = "" }: Subject, own: Own): boolean {
+function isOfSystem({ kind, plain, namespace = "" }: RoleSubject, own: Own): boolean {
   if (kind !== "ServiceAccount") return /^(eks|system):(?!serviceaccounts:(?!kube-))/.test(plain);
   return namespace.startsWith("kube-") || own.accounts.has(`${namespace}/${plain}`);
 }

@@ -5,7 +5,8 @@ import type { defaultProvider } from "@aws-sdk/credential-provider-node";
 import { untilAborted } from "../../contracts/time-limit.ts";
 import { fieldsOf, textOf } from "../../core/json/json-field.ts";
 import { type Instant, type Millis, parseHttpDate, seconds } from "../../core/time/time.ts";
-import { type ErrorCode, isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
+import type { FaultMeaning } from "../release/rest-exchange.ts";
 
 /** The most concurrent requests of a client, which is the client's own default. */
 const maxSockets = 50;
@@ -84,6 +85,9 @@ async function newChain(): Promise<Credentials> {
   const { defaultProvider } = await import("@aws-sdk/credential-provider-node");
   return defaultProvider({ logger: silentLog });
 }
+
+/** Is told of faults that work went on in spite of. */
+export type TroubleListener = (error: LastcallError) => void;
 
 /** The message that tells it from a service that has not responded. */
 const credentialsLate = `no credentials within ${credentialLimitMs / 1000} s`;
@@ -211,13 +215,7 @@ export interface AwsPurpose {
   readonly unknown?: RegExp;
 }
 
-interface Explanation {
-  readonly code: ErrorCode;
-  readonly retryable?: boolean;
-  readonly wanted: string;
-}
-
-interface KnownRefusal extends Explanation {
+interface KnownRefusal extends FaultMeaning {
   readonly name: RegExp;
   /** Matches the message, for error names with several meanings. */
   readonly told?: RegExp;
@@ -326,7 +324,7 @@ function askedPauseMs(retryAfter: unknown): number | undefined {
   return /^\d{1,6}$/.test(text) ? Number(text) * 1000 : undefined;
 }
 
-function knownRefusal(name: string, said: string): Explanation | undefined {
+function knownRefusal(name: string, said: string): FaultMeaning | undefined {
   return refusals.find((one) => one.name.test(name) && (one.told?.test(said) ?? true));
 }
 
@@ -335,7 +333,7 @@ export function asFault(error: unknown): LastcallError {
   return isLastcallError(error) ? error : new LastcallError("BROKEN_INVARIANT", messageOf(error));
 }
 
-function judge(name: string, status: number, asked: AwsPurpose): Explanation {
+function judge(name: string, status: number, asked: AwsPurpose): FaultMeaning {
   if (/throttl|TooManyRequests|RequestLimit|OverLimit/i.test(name) || status === 429) {
     return { code: "CLOUD_RATE_LIMITED", wanted: "a lower request rate" };
   }

@@ -49,7 +49,7 @@ const eventCodes = [
   "system-reboot",
 ];
 
-interface Page<T> {
+interface Ec2Page<T> {
   /** Undefined if the response is not EC2's. */
   readonly items: readonly T[] | undefined;
   readonly next: string | undefined;
@@ -74,7 +74,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
   }
 
   async scheduledEvents(abortSignal: AbortSignal): Promise<readonly ScheduledEvent[]> {
-    const read = async (token: string | undefined): Promise<Page<InstanceStatus>> => {
+    const read = async (token: string | undefined): Promise<Ec2Page<InstanceStatus>> => {
       const command = new DescribeInstanceStatusCommand({
         Filters: [{ Name: "event.code", Values: eventCodes }],
         ...withManaged,
@@ -101,7 +101,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
       ...(value === undefined ? [] : [{ Name: "value", Values: [literal(value)] }]),
       ...(only === undefined ? [] : [{ Name: "resource-id", Values: [...only] }]),
     ];
-    const read = async (token: string | undefined): Promise<Page<string>> => {
+    const read = async (token: string | undefined): Promise<Ec2Page<string>> => {
       const command = new DescribeTagsCommand({ Filters, MaxResults: pageSize, NextToken: token });
       const answer = await this.#client.send(command, { abortSignal });
       const ids = answer.Tags?.flatMap(({ ResourceId }) => ResourceId ?? []);
@@ -163,7 +163,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
   }
 
   #describe(Filters: Filter[], abortSignal: AbortSignal): Promise<readonly Instance[]> {
-    const read = async (token: string | undefined): Promise<Page<Instance>> => {
+    const read = async (token: string | undefined): Promise<Ec2Page<Instance>> => {
       const input = { Filters, ...withManaged, MaxResults: pageSize, NextToken: token };
       const answer = await this.#client.send(new DescribeInstancesCommand(input), { abortSignal });
       const items = answer.Reservations?.flatMap(({ Instances }) => Instances ?? []);
@@ -189,7 +189,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
     const found: NetworkInterface[] = [];
     for (let from = 0; from < instanceIds.length; from += mostAskedFor) {
       const Values = instanceIds.slice(from, from + mostAskedFor);
-      const read = async (token: string | undefined): Promise<Page<FoundInterface>> => {
+      const read = async (token: string | undefined): Promise<Ec2Page<FoundInterface>> => {
         const command = new DescribeNetworkInterfacesCommand({
           ...withManaged,
           Filters: [{ Name: "attachment.instance-id", Values }],
@@ -297,7 +297,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
   }
 
   async #all<T>(
-    read: (token: string | undefined) => Promise<Page<T>>,
+    read: (token: string | undefined) => Promise<Ec2Page<T>>,
     permission: string,
     signal: AbortSignal,
   ): Promise<readonly T[]> {

@@ -138,10 +138,10 @@ export interface Ec2Machine {
   readonly membership: Membership | undefined;
 }
 
-type Stage = "Running" | "Leaving" | "Gone";
+type Ec2Stage = "Running" | "Leaving" | "Gone";
 
 /** A stopped instance no longer runs pods, and comes back as another machine. */
-export function stageOf({ state }: Ec2Instance): Stage {
+export function stageOf({ state }: Ec2Instance): Ec2Stage {
   if (state === "terminated" || state === "stopped") return "Gone";
   return state === "shutting-down" || state === "stopping" ? "Leaving" : "Running";
 }

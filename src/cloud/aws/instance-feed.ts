@@ -8,7 +8,7 @@ import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
 import { eventIdFrom } from "../../core/notice/notice.ts";
 import { type Instant, type Millis, minus, minutes, plus, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { asFault } from "./aws-client.ts";
+import { asFault, type TroubleListener } from "./aws-client.ts";
 import {
   type Ec2,
   instanceIdOf,
@@ -39,7 +39,7 @@ const beforeMs: Millis = minutes(20);
 const afterMs: Millis = minutes(10);
 
 /** The state of an event, by its id. */
-interface Known {
+interface KnownEvent {
   readonly instanceNotice: InstanceNotice;
   /** The last notice that led to a departure: the event may have been rescheduled since. */
   readonly taken: InstanceNotice | undefined;
@@ -57,7 +57,7 @@ const missingAtLast = 2;
  */
 export class InstanceStatusFeed implements NoticeFeed {
   readonly #options: InstanceStatusFeedOptions;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, KnownEvent>();
   #problems = 0;
 
   constructor(options: InstanceStatusFeedOptions) {
@@ -240,8 +240,6 @@ interface Batch {
   readonly machines: string[];
   readonly answer: Promise<ReadonlySet<string>>;
 }
-
-type TroubleListener = (error: LastcallError) => void;
 
 /**
  * Whether instances have a tag, read in advance where possible. What an unknown answer means is for

@@ -270,7 +270,7 @@ export class AwsNoticeSource implements NoticeSource {
 
 const wantedSeconds = 21_600;
 
-interface Token {
+interface MetadataToken {
   readonly text: string;
   /** On the monotonic clock: when to request a new token, at half its lifetime. */
   readonly renewMs: number;
@@ -284,8 +284,8 @@ interface Token {
 export class ImdsSession {
   readonly #client: MetadataClient;
   readonly #clock: Clock;
-  #token: Token | undefined;
-  #asking: Promise<Token> | undefined;
+  #token: MetadataToken | undefined;
+  #asking: Promise<MetadataToken> | undefined;
 
   constructor(client: MetadataClient, clock: Clock) {
     this.#client = client;
@@ -305,7 +305,7 @@ export class ImdsSession {
   }
 
   /** Returns a valid token. Channels that need a new one at the same time share the request. */
-  async #current(signal: AbortSignal): Promise<Token> {
+  async #current(signal: AbortSignal): Promise<MetadataToken> {
     const token = this.#token;
     if (token !== undefined && this.#clock.monotonic() < token.renewMs) return token;
     this.#asking ??= this.#fresh(signal).finally(() => {
@@ -320,7 +320,7 @@ export class ImdsSession {
     }
   }
 
-  async #fresh(signal: AbortSignal): Promise<Token> {
+  async #fresh(signal: AbortSignal): Promise<MetadataToken> {
     const answer = await this.#client.ask(
       {
         method: "PUT",
@@ -343,6 +343,6 @@ export class ImdsSession {
   }
 }
 
-function withToken(path: string, token: Token): MetadataRequest {
+function withToken(path: string, token: MetadataToken): MetadataRequest {
   return { path, headers: { "x-aws-ec2-metadata-token": token.text } };
 }

@@ -8,11 +8,12 @@ import {
   trimmedTextOf,
 } from "../../core/json/json-field.ts";
 import { type Millis, millis, seconds } from "../../core/time/time.ts";
-import { type ErrorCode, isLastcallError, LastcallError } from "../../errors.ts";
+import { isLastcallError, LastcallError } from "../../errors.ts";
 import type { ReleaseBounds } from "../release/release-loop.ts";
 import {
   type ApiEndpoint,
   exchange,
+  type FaultMeaning,
   jsonObjectOf,
   patiently,
   type RestAnswer,
@@ -246,13 +247,7 @@ export interface ArmRefusal {
   readonly retryAfterMs?: Millis | undefined;
 }
 
-interface Explanation {
-  readonly code: ErrorCode;
-  readonly retryable?: boolean;
-  readonly wanted: string;
-}
-
-interface KnownCode extends Explanation {
+interface KnownCode extends FaultMeaning {
   readonly name: RegExp;
 }
 
@@ -318,7 +313,7 @@ function readArmError(body: unknown): Pick<ArmRefusal, "code" | "message"> {
   return { code: textOf(code) ?? "", message: textOf(message) ?? "" };
 }
 
-function judge({ status, code }: ArmRefusal): Explanation {
+function judge({ status, code }: ArmRefusal): FaultMeaning {
   const found = known.find(({ name }) => name.test(code));
   if (found !== undefined) return found;
   if (status === undefined) return { code: "CLOUD_REFUSED", wanted: "the operation to succeed" };

@@ -17,7 +17,7 @@ import { AksPools, type AksPoolsOptions, AksReleaser, computeVersion } from "./a
 import { ArmClient, armItems } from "./arm-client.ts";
 import { createdAtOf, findMachineRef, type MachineRef, readPermissionOf } from "./azure-machine.ts";
 
-type Library = typeof import("@azure/msal-node");
+type AzureLibrary = typeof import("@azure/msal-node");
 type Environment = Readonly<Record<string, string | undefined>>;
 
 interface AzureTokenOptions {
@@ -81,7 +81,7 @@ class AzureTokens implements TokenSource {
 }
 
 function askBy(
-  { ConfidentialClientApplication, ManagedIdentityApplication }: Library,
+  { ConfidentialClientApplication, ManagedIdentityApplication }: AzureLibrary,
   { env, fetch: send }: AzureTokenOptions,
 ): Ask {
   const clientId = env.AZURE_CLIENT_ID;

@@ -9,10 +9,11 @@ import {
   trimmedTextOf,
 } from "../../core/json/json-field.ts";
 import { type Instant, type Millis, seconds } from "../../core/time/time.ts";
-import { type ErrorCode, LastcallError } from "../../errors.ts";
+import { LastcallError } from "../../errors.ts";
 import {
   type ApiEndpoint,
   exchange,
+  type FaultMeaning,
   jsonObjectOf,
   parseApiEndpoint,
   patiently,
@@ -204,7 +205,7 @@ interface CallPurpose {
 }
 
 /** A refusal by Compute Engine: an HTTP error, or an operation that ended in one. */
-interface Refusal {
+interface ComputeRefusal {
   readonly status: number;
   /**
    * `rateLimitExceeded` of an answer or `RATE_LIMIT_EXCEEDED` of an operation; empty if it had
@@ -212,12 +213,6 @@ interface Refusal {
    */
   readonly reason: string;
   readonly message: string;
-}
-
-interface Explanation {
-  readonly code: ErrorCode;
-  readonly retryable?: boolean;
-  readonly wanted: string;
 }
 
 /** Transient reasons: the machine or its disk is busy with another operation. */
@@ -264,7 +259,7 @@ function readErrorBody(body: unknown): { reason: string; message: string } {
   return { reason: text(field(first, "reason")), message: text(field(error, "message")) };
 }
 
-function faultOf(refusal: Refusal, purpose: CallPurpose): LastcallError {
+function faultOf(refusal: ComputeRefusal, purpose: CallPurpose): LastcallError {
   const { code, retryable, wanted } = judge(refusal, purpose);
   const answer = [refusal.status, refusal.reason].filter((part) => part !== "").join(" ");
   const quoted = refusal.message === "" ? "" : ` (${refusal.message.replace(/\.\s*$/, "")})`;
@@ -275,7 +270,7 @@ function faultOf(refusal: Refusal, purpose: CallPurpose): LastcallError {
   );
 }
 
-function judge(refusal: Refusal, purpose: CallPurpose): Explanation {
+function judge(refusal: ComputeRefusal, purpose: CallPurpose): FaultMeaning {
   const { status } = refusal;
   const reason = refusal.reason.replaceAll("_", "").toLowerCase();
   if (status === 429 || overRate.has(reason)) {
@@ -296,8 +291,8 @@ function judge(refusal: Refusal, purpose: CallPurpose): Explanation {
 
 function judgeForbidden(
   reason: string,
-  context: { readonly refusal: Refusal; readonly purpose: CallPurpose },
-): Explanation {
+  context: { readonly refusal: ComputeRefusal; readonly purpose: CallPurpose },
+): FaultMeaning {
   if (reason === "accessnotconfigured") {
     return { code: "CLOUD_REFUSED", wanted: "the Compute Engine API enabled in the project" };
   }
@@ -306,7 +301,7 @@ function judgeForbidden(
   return { code: "CLOUD_RIGHT_MISSING", wanted: `the permission ${permission}` };
 }
 
-function judgeRefused(status: number, reason: string): Explanation {
+function judgeRefused(status: number, reason: string): FaultMeaning {
   if (busy.has(reason)) {
     return {
       code: "CLOUD_REFUSED",

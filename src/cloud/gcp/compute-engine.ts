@@ -107,7 +107,7 @@ export class ComputeLaunchTimes implements LaunchTimes {
   }
 }
 
-type Library = typeof import("google-auth-library");
+type GoogleLibrary = typeof import("google-auth-library");
 
 export interface GoogleTokenOptions {
   readonly endpoint: ComputeEndpoint;
@@ -135,7 +135,7 @@ export function googleTokens(options: GoogleTokenOptions): TokenSource {
 
 /** Loads the library only at the first token: it uses memory, and other clouds never need it. */
 class GoogleTokens implements TokenSource {
-  #library: Library | undefined;
+  #library: GoogleLibrary | undefined;
   #auth: GoogleAuth | undefined;
 
   async token(): Promise<string | undefined> {
@@ -207,13 +207,13 @@ function credentialsInvalid(found: string, how: { retryable?: boolean } = {}): L
   return new LastcallError("CLOUD_CREDENTIALS", `${cannot}: ${found}, ${wanted}`, how);
 }
 
-interface ForeignError {
+interface GoogleError {
   readonly message: string;
   readonly status: number | undefined;
   readonly code: string;
 }
 
-function readForeignError(error: unknown): ForeignError {
+function readForeignError(error: unknown): GoogleError {
   const shape = (error ?? {}) as {
     readonly message?: unknown;
     readonly code?: unknown;

@@ -38,7 +38,7 @@ export interface ClusterLabels {
 export interface Instance {
   /** A number, as text; a machine recreated under the same name has another. */
   readonly id: string;
-  readonly stage: Stage;
+  readonly stage: InstanceStage;
   /** The status as Compute Engine spells it, for messages. */
   readonly status: string;
   readonly bornAt: Instant | undefined;
@@ -67,7 +67,7 @@ export function namesOf(
  * Running: it exists and runs. Leaving: a stop or a deletion is in progress. Stopped: nothing runs
  * on it.
  */
-type Stage = "Running" | "Leaving" | "Stopped";
+type InstanceStage = "Running" | "Leaving" | "Stopped";
 
 /** Resource names come from the cluster; an invalid name must not become part of a path. */
 const resourceName = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -132,7 +132,7 @@ export function launchTimeOf(body: Readonly<Record<string, unknown>>): Instant |
  * The statuses of the discovery document, including those of newer versions. An unknown one counts
  * as Running: only a known status means that a machine is gone.
  */
-function stageOf(status: string): Stage {
+function stageOf(status: string): InstanceStage {
   switch (status) {
     case "STOPPING":
     case "PENDING_STOP":

@@ -32,7 +32,7 @@ export interface PreemptionFeedOptions {
 /** The longest interval between polls of a zone that fails. */
 const longestPauseMs: Millis = minutes(5);
 
-interface Watched {
+interface ZonePoll {
   readonly zone: PreemptionZone;
   failures: number;
   /** On the monotonic clock. */
@@ -53,7 +53,7 @@ export class PreemptionFeed implements NoticeFeed {
 
   async run(listener: FeedListener, signal: AbortSignal): Promise<void> {
     const { clock, rng, pollMs } = this.#options;
-    const zones = new Map<string, Watched>();
+    const zones = new Map<string, ZonePoll>();
     const polls = new Set<Promise<void>>();
     while (!signal.aborted) {
       this.#follow(zones);
@@ -67,7 +67,7 @@ export class PreemptionFeed implements NoticeFeed {
   }
 
   /** Starts polling zones that now have machines, and stops polling those that no longer do. */
-  #follow(zones: Map<string, Watched>): void {
+  #follow(zones: Map<string, ZonePoll>): void {
     const present = new Map(this.#options.machines().flatMap(zoneEntryOf));
     for (const key of zones.keys()) if (!present.has(key)) zones.delete(key);
     for (const [key, ref] of present) {
@@ -77,7 +77,7 @@ export class PreemptionFeed implements NoticeFeed {
     }
   }
 
-  async #pollIfDue(watched: Watched, listener: FeedListener, signal: AbortSignal): Promise<void> {
+  async #pollIfDue(watched: ZonePoll, listener: FeedListener, signal: AbortSignal): Promise<void> {
     const { clock, pollMs } = this.#options;
     if (watched.isUnderWay || clock.monotonic() < watched.nextAt) return;
     watched.isUnderWay = true;
@@ -141,7 +141,7 @@ interface ZoneReading {
   readonly fault?: LastcallError;
 }
 
-interface Known {
+interface KnownPreemption {
   readonly insertedAt: Instant;
   /** How long it is reported again if it was not recorded; undefined once it was recorded. */
   readonly tellUntilAt?: Instant | undefined;
@@ -153,7 +153,7 @@ class PreemptionZone {
   readonly #client: ComputeClient;
   readonly #clock: Clock;
   readonly #launchTimes: LaunchTimes;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, KnownPreemption>();
   /** In the cloud's time: anything older was handled by an earlier poll. */
   #floorAt: Instant | undefined;
   /** On the monotonic clock, when the zone last responded. */

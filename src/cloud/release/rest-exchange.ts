@@ -3,7 +3,7 @@ import { untilAborted, withinTime } from "../../contracts/time-limit.ts";
 import { backoffMs, type Rng } from "../../core/chance/chance.ts";
 import { type Fields, isFields, parseJson } from "../../core/json/json-field.ts";
 import { type Instant, type Millis, millis, parseHttpDate, seconds } from "../../core/time/time.ts";
-import { isLastcallError, LastcallError } from "../../errors.ts";
+import { type ErrorCode, isLastcallError, LastcallError } from "../../errors.ts";
 
 /** A source of access tokens. */
 export interface TokenSource {
@@ -18,6 +18,13 @@ export const noTokens: TokenSource = {
   token: () => Promise.resolve(undefined),
   forget: () => undefined,
 };
+
+/** What a cloud's refusal means, and what was expected instead. */
+export interface FaultMeaning {
+  readonly code: ErrorCode;
+  readonly retryable?: boolean;
+  readonly wanted: string;
+}
 
 export interface RestRequest {
   readonly method: "GET" | "POST" | "DELETE";

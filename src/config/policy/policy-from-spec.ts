@@ -20,7 +20,7 @@ import { spanOf } from "../schema/field-schema.ts";
 import type { PolicySpec } from "../schema/policy-schema.ts";
 import type { WrittenLabelSelector, WrittenNodeSelector } from "../schema/selector-schema.ts";
 
-type Written<Field extends keyof PolicySpec> = NonNullable<PolicySpec[Field]>;
+type SpecField<Field extends keyof PolicySpec> = NonNullable<PolicySpec[Field]>;
 
 /** The object that the spec belongs to. */
 export interface PolicyIdentity {
@@ -73,7 +73,7 @@ export function policyFromSpec(identity: PolicyIdentity, spec: PolicySpec): Poli
   };
 }
 
-function windowOf(written: Written<"windows">[number], index: number): Window {
+function windowOf(written: SpecField<"windows">[number], index: number): Window {
   const { type, timeZone } = written;
   const base = { name: written.name ?? `windows[${index}]`, type, timeZone };
   if (written.cron !== undefined) {
@@ -96,7 +96,7 @@ function minuteOf(time: string): number {
   return Number(hour) * 60 + Number(minute);
 }
 
-function budgetOf({ nodes, perHour, scope = "Policy" }: Written<"budgets">[number]): Budget {
+function budgetOf({ nodes, perHour, scope = "Policy" }: SpecField<"budgets">[number]): Budget {
   if (nodes !== undefined) return { kind: "Nodes", scope, nodes: amountOf(nodes) };
   return { kind: "PerHour", perHour: perHour ?? 0 };
 }
@@ -105,14 +105,14 @@ function amountOf(nodes: number | string): Amount {
   return typeof nodes === "number" ? { count: nodes } : { percent: Number.parseInt(nodes, 10) };
 }
 
-function wavesOf({ sizes, restartedAt }: Written<"waves">): Waves {
+function wavesOf({ sizes, restartedAt }: SpecField<"waves">): Waves {
   return {
     sizes: sizes.map(amountOf),
     ...(restartedAt !== undefined && { restartedAt: parseInstant(restartedAt) }),
   };
 }
 
-function gatesOf(gates: Written<"gates">): Gates {
+function gatesOf(gates: SpecField<"gates">): Gates {
   const { freezeUntil, alerts, blockingPods, gangWorkloads, maxUnhealthy } = gates;
   return {
     ...(freezeUntil !== undefined && { freezeUntil: parseInstant(freezeUntil) }),
@@ -128,7 +128,7 @@ function podRuleOf({
   namespaces,
   action,
   timeout,
-}: Written<"drain">["podRules"][number]): PodRule {
+}: SpecField<"drain">["podRules"][number]): PodRule {
   return {
     selector: labelSelectorOf(selector),
     ...(namespaces && { namespaces }),

@@ -36,31 +36,31 @@ export function readPolicies(sources: readonly PolicySource[], world: RuleWorld)
   };
 }
 
-interface Place {
+interface PolicyPlace {
   readonly file: string;
   readonly line: number;
 }
 
 /** A sentence about a place in a file. */
-interface Note extends Place {
+interface PolicyNote extends PolicyPlace {
   readonly sentence: string;
 }
 
-interface LocatedPolicy extends Place {
+interface LocatedPolicy extends PolicyPlace {
   readonly policy: Policy;
 }
 
 interface SourceReading {
   readonly policies: readonly LocatedPolicy[];
   readonly warnings: readonly string[];
-  readonly mistakes: readonly Note[];
+  readonly mistakes: readonly PolicyNote[];
 }
 
-function textOf({ file, line, sentence }: Note): string {
+function textOf({ file, line, sentence }: PolicyNote): string {
   return `${file}:${line}: ${sentence}`;
 }
 
-function byPlace(files: readonly string[]): (a: Note, b: Note) => number {
+function byPlace(files: readonly string[]): (a: PolicyNote, b: PolicyNote) => number {
   return (a, b) => files.indexOf(a.file) - files.indexOf(b.file) || a.line - b.line;
 }
 
@@ -137,8 +137,8 @@ function itemsOf(value: unknown): readonly unknown[] | undefined {
   return isList && Array.isArray(items) ? items : undefined;
 }
 
-function repeatedNames(placed: readonly LocatedPolicy[]): readonly Note[] {
-  const first = new Map<string, Place>();
+function repeatedNames(placed: readonly LocatedPolicy[]): readonly PolicyNote[] {
+  const first = new Map<string, PolicyPlace>();
   return placed.flatMap(({ policy: { name }, file, line }) => {
     const before = first.get(name);
     first.set(name, before ?? { file, line });

@@ -74,7 +74,7 @@ const policyStatus: ObjectField = {
         wave: counter("The wave that is under way, from 1 on."),
         of: counter("How many there are."),
         size: counter("How many departures it has."),
-        leftWell: counter("How many of them have succeeded."),
+        succeeded: counter("How many of them have succeeded."),
         underWay: counter("How many of the policy's nodes are leaving now."),
         haltedBy: textField({ description: "The Departure that halts the waves." }),
       },

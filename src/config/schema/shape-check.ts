@@ -238,13 +238,13 @@ function judge(rule: SchemaRule, value: unknown, world: RuleWorld): readonly Pro
   ];
 }
 
-interface Part {
+interface CheckedPart {
   readonly step: string | number;
   readonly schema: FieldSchema;
   readonly value: unknown;
 }
 
-function partsOf(schema: FieldSchema, value: unknown): readonly Part[] {
+function partsOf(schema: FieldSchema, value: unknown): readonly CheckedPart[] {
   if (schema.type === "list" && Array.isArray(value)) {
     return value.map((item: unknown, step) => ({ step, schema: schema.items, value: item }));
   }

@@ -44,7 +44,7 @@ export interface ActionAttemptOptions {
   /** What the end means, for messages. Default: the departure's deadline has passed. */
   readonly whyOver?: string | undefined;
   /** Whether the departure is being rolled back, so nothing more may be changed. Default: never. */
-  readonly isTakenBack?: () => boolean;
+  readonly isRolledBack?: () => boolean;
   /** Called before and after each call that may change something. */
   readonly onAsked?: (isAsked: boolean) => void;
   /** Stores the undo record before anything is changed. */
@@ -109,7 +109,7 @@ export async function carryOut(
       const found = await within((signal) => options.runner.prepare(whole, signal));
       if (found !== undefined) await keep(found);
     }
-    if (options.isTakenBack?.() === true) throw before ?? rolledBack;
+    if (options.isRolledBack?.() === true) throw before ?? rolledBack;
     const prepared: PreparedTask = { ...whole, undo, keep };
     options.onAsked?.(true);
     try {
@@ -124,7 +124,7 @@ export async function carryOut(
 export async function takeBack(
   action: Pick<Action, "timeoutMs" | "retries">,
   task: OpenTask & { readonly undo: Fields },
-  options: Omit<ActionAttemptOptions, "deadlineAt" | "keep" | "isTakenBack">,
+  options: Omit<ActionAttemptOptions, "deadlineAt" | "keep" | "isRolledBack">,
 ): Promise<ActionEnd> {
   const unbounded = { ...options, deadlineAt: () => undefined };
   return attempting(action, unbounded, ({ endsAt, within }) =>
@@ -158,11 +158,11 @@ async function attempting(
   { timeoutMs, retries }: Pick<Action, "timeoutMs" | "retries">,
   options: Pick<
     ActionAttemptOptions,
-    "clock" | "rng" | "deadlineAt" | "whyOver" | "isTakenBack" | "signal"
+    "clock" | "rng" | "deadlineAt" | "whyOver" | "isRolledBack" | "signal"
   >,
   work: (attempt: Attempt) => Promise<ActionDone>,
 ): Promise<ActionEnd> {
-  const { clock, rng, signal, deadlineAt, whyOver, isTakenBack } = options;
+  const { clock, rng, signal, deadlineAt, whyOver, isRolledBack } = options;
   const busyUntil = plus(clock.now(), busyMs);
   let fault: unknown;
   let used = 0;
@@ -189,7 +189,7 @@ async function attempting(
       if (error === fault) return failed(error, attempts - 1);
       used += isBusy(error) && clock.now() < busyUntil ? 0 : 1;
       const isOver = !isLastcallError(error) || !error.retryable || used > retries;
-      if (isOver || isTakenBack?.() === true) return failed(error, attempts);
+      if (isOver || isRolledBack?.() === true) return failed(error, attempts);
       fault = error;
     }
     const againAt = plus(clock.now(), pauseAfter(fault, attempts, rng));

@@ -278,11 +278,11 @@ export class ActionPipeline {
       await this.#ledger.save(signal, isDue ? "Between" : "Behind");
     };
     const deadlineAt = () => (action.at === "AtEnd" ? undefined : cloudDeadline(departure()));
-    const isTakenBack = () => this.#isUndoing && !isMessage(action.how.kind);
+    const isRolledBack = () => this.#isUndoing && !isMessage(action.how.kind);
     const onAsked = (isAsked: boolean) => {
       way.isAsked = isAsked;
     };
-    const options = { clock, rng, signal, runner, isTakenBack, onAsked, keep, kept, deadlineAt };
+    const options = { clock, rng, signal, runner, isRolledBack, onAsked, keep, kept, deadlineAt };
     return carryOut(action, this.#taskOf(action), options);
   }
 

@@ -16,8 +16,8 @@ const refusedAgainMs: Millis = seconds(20);
 const restMs: Millis = minutes(1);
 
 /** How long something fails that may pass, before an Event tells of it; and how often it does. */
-const toldAfterMs: Millis = minutes(1);
-const toldEveryMs: Millis = minutes(30);
+const announcedAfterMs: Millis = minutes(1);
+const announcedEveryMs: Millis = minutes(30);
 
 /** An error as data. */
 export function faultOf(error: unknown): RequestFault {
@@ -35,7 +35,7 @@ export class Refusals {
   readonly #state: OpenState;
   readonly #telemetry: DepartureTelemetry;
   /** When an Event told last (monotonic). */
-  #toldMs = Number.NEGATIVE_INFINITY;
+  #announcedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: DepartureOptions, state: OpenState, telemetry: DepartureTelemetry) {
     this.#options = options;
@@ -67,10 +67,10 @@ export class Refusals {
       log.error("departure-failed", { departure: seen.name, code, error: message });
     }
     const nowMs = clock.monotonic();
-    const isNew = retryable && nowMs - sinceMs < toldAfterMs;
+    const isNew = retryable && nowMs - sinceMs < announcedAfterMs;
     // An API server that is away takes no Event, either.
-    if (isNew || code === "API_UNREACHABLE" || nowMs < this.#toldMs + toldEveryMs) return;
-    this.#toldMs = nowMs;
+    if (isNew || code === "API_UNREACHABLE" || nowMs < this.#announcedMs + announcedEveryMs) return;
+    this.#announcedMs = nowMs;
     this.#telemetry.refused(seen, message);
   }
 

@@ -56,7 +56,7 @@ export const asPattern: Escape = (value) => value.replace(/[\\^$.|?*+()[\]{}]/g,
 export function templateProblem(template: string): string | undefined {
   try {
     // Parsed each time: the library's cache of templates grows without limit.
-    return firstProblem(new mustache.Writer().parse(template) as readonly Token[]);
+    return firstProblem(new mustache.Writer().parse(template) as readonly TemplateToken[]);
   } catch (error) {
     return `a template that does not parse: ${error instanceof Error ? error.message : String(error)}`;
   }
@@ -89,15 +89,15 @@ export function renderTemplate(template: string, facts: TemplateFacts, as: Escap
 }
 
 /** Type, value, start, end, and for sections the tokens inside, as the library parses them. */
-type Token = readonly [
+type TemplateToken = readonly [
   type: string,
   value: string,
   begin: number,
   end: number,
-  inner?: readonly Token[],
+  inner?: readonly TemplateToken[],
 ];
 
-function firstProblem(tokens: readonly Token[]): string | undefined {
+function firstProblem(tokens: readonly TemplateToken[]): string | undefined {
   for (const [type, value, , , inner = []] of tokens) {
     const problem = problemOf(type, value) ?? firstProblem(inner);
     if (problem !== undefined) return problem;

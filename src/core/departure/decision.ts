@@ -112,7 +112,7 @@ export type Decision = Reasoned &
     /** The departure has ended: nothing is left to undo. */
     | { readonly kind: "Finalize"; readonly departure: Departure }
     | { readonly kind: "Forget"; readonly departure: Departure }
-    | { readonly kind: "Leave"; readonly node: NodeFacts }
+    | { readonly kind: "Skip"; readonly node: NodeFacts }
   );
 
 export interface Verdict {

@@ -57,7 +57,7 @@ export function budgetStanding(
     const names = [budget, ...others].map(budgetName).join(", ");
     return { kind: "Multiple", budget: name, detail: names, singleReplica };
   }
-  if (letsGo(pod, budget)) return { kind: "Free", budget: name };
+  if (allowsEviction(pod, budget)) return { kind: "Free", budget: name };
   const failure = syncFailureOf(budget, { pod, everyPod: world.everyPod });
   if (failure !== undefined) {
     // How many pods it would expect is unknown.
@@ -140,7 +140,7 @@ export function budgetName(budget: BudgetFacts): string {
   return `${budget.namespace}/${budget.name}`;
 }
 
-function letsGo(pod: PodFacts, budget: BudgetFacts): boolean {
+function allowsEviction(pod: PodFacts, budget: BudgetFacts): boolean {
   if (!pod.ready && budget.unhealthyPodEvictionPolicy === "AlwaysAllow") return true;
   if (!budget.observed) return false;
   if (budget.disruptionsAllowed > 0) return true;

@@ -10,9 +10,9 @@ export interface DrainFacts {
   readonly wantedGraceSeconds?: number | undefined;
 }
 
-type Sentence = (facts: DrainFacts) => string;
+type DrainSentence = (facts: DrainFacts) => string;
 
-const sentences: Readonly<Record<DrainReason, Sentence>> = {
+const sentences: Readonly<Record<DrainReason, DrainSentence>> = {
   DaemonSet: () => "is skipped, because its DaemonSet would recreate it on the node at once",
   Mirror: () =>
     "is skipped, because it is the mirror of a static pod, which only the kubelet can end",

@@ -141,11 +141,11 @@ function accepted(state: InFlightPod, now: Instant): PodProgress {
   return { kind: "Leaving", pod, sinceAt: now, deadlineAt, measured, ...creditOf(state) };
 }
 
-type Refusal = Exclude<EvictionAnswer, { kind: "Accepted" | "Gone" | "Replaced" }>;
+type EvictionRefusal = Exclude<EvictionAnswer, { kind: "Accepted" | "Gone" | "Replaced" }>;
 
 function refused(
   state: InFlightPod,
-  about: Omit<RecordedAnswer, "answer"> & { readonly answer: Refusal },
+  about: Omit<RecordedAnswer, "answer"> & { readonly answer: EvictionRefusal },
 ): PodProgress {
   const { answer, now } = about;
   const { pod, attempts, act } = state;
@@ -161,12 +161,12 @@ function refused(
 }
 
 /** Whether it is the server's problem, as opposed to a decision about this pod. */
-function isPassing(answer: Refusal): boolean {
+function isPassing(answer: EvictionRefusal): boolean {
   if (answer.kind === "Failed") return answer.retryable;
   return answer.kind === "Overloaded" || answer.kind === "NoAnswer";
 }
 
-function troubleOf(answer: Refusal, act: DrainAct): Trouble {
+function troubleOf(answer: EvictionRefusal, act: DrainAct): Trouble {
   switch (answer.kind) {
     case "Blocked": {
       const reason = answer.stale ? "BudgetStale" : "BudgetHolds";

@@ -29,9 +29,11 @@ export function drainRuleOf(
 ): DrainRule {
   const { cause } = departure;
   const endsAt = cloudDeadline(departure);
-  const goesSometime = isNoticed(departure) && endsAt === undefined && !mayBeIgnored(cause);
+  const isTakenEventually = isNoticed(departure) && endsAt === undefined && !mayBeIgnored(cause);
   const wanted = withPersonsTime(departure, { rule, now });
-  return goesSometime && rule.onTimeout === "RollBack" ? { ...wanted, onTimeout: "Wait" } : wanted;
+  return isTakenEventually && rule.onTimeout === "RollBack"
+    ? { ...wanted, onTimeout: "Wait" }
+    : wanted;
 }
 
 function withPersonsTime(

@@ -151,7 +151,7 @@ function forceTime({ planned, state }: Turner, view: TurnView): Instant | undefi
   return minus(limit.at, forceLead(pod, limit));
 }
 
-interface Due {
+interface DueTurn {
   readonly turner: Turner;
   readonly view: TurnView;
   readonly forceAt: Instant | undefined;
@@ -162,14 +162,14 @@ interface Due {
  * response. But an eviction that is still queued on our side has not been refused, and a deletion
  * would be queued as well.
  */
-function unanswered(state: InFlightPod, due: Due): Turn {
+function unanswered(state: InFlightPod, due: DueTurn): Turn {
   const { sentAt, act } = state;
   if (due.forceAt === undefined || sentAt === undefined || act.kind === "Delete") return never;
   const giveUpAt = later(due.forceAt, plus(sentAt, marginMs));
   return due.view.now >= giveUpAt ? deletion(forceReason(due.view), due) : look(giveUpAt);
 }
 
-function opened(state: Open, due: Due): Turn {
+function opened(state: Open, due: DueTurn): Turn {
   const { turner, view, forceAt } = due;
   const { planned } = turner;
   const paused = state.nextTryAt !== undefined && state.nextTryAt > view.now;
@@ -195,7 +195,7 @@ function opened(state: Open, due: Due): Turn {
 }
 
 /** A refused restart is not retried: the pod then waits for its budget. */
-function mayRestart(state: Open, { turner, view }: Due): boolean {
+function mayRestart(state: Open, { turner, view }: DueTurn): boolean {
   if (turner.planned.reason !== "RestartOwner" || view.limit.kind === "Deadline") return false;
   if (state.kind === "Restarting") return false;
   return state.trouble?.reason !== "RestartRefused" && state.asked?.kind !== "Evict";
@@ -206,7 +206,7 @@ function wasMeant({ trouble }: Open): boolean {
   return trouble?.reason !== "ApiOverloaded";
 }
 
-function eviction(due: Due): Turn {
+function eviction(due: DueTurn): Turn {
   const { planned, live } = due.turner;
   const graceSeconds =
     due.view.limit.kind === "Deadline" ? graceNow(due) : planned.wantedGraceSeconds;
@@ -219,7 +219,7 @@ function eviction(due: Due): Turn {
   };
 }
 
-function deletion(reason: ForceReason, due: Due): Turn {
+function deletion(reason: ForceReason, due: DueTurn): Turn {
   const { planned, state } = due.turner;
   const graceSeconds = graceNow(due);
   const isForced = reason === "ForcedAtDeadline" || reason === "ForcedAtTimeout";
@@ -242,7 +242,7 @@ function restart(planned: PlannedPod, owner: NonNullable<PlannedPod["owner"]>): 
 }
 
 /** The remaining time, at most the pod's own grace period and at least a second. */
-function graceNow(due: Due): number {
+function graceNow(due: DueTurn): number {
   const { limit, now } = due.view;
   const wanted = due.turner.planned.wantedGraceSeconds;
   return fittedGrace(wanted, limit.kind === "None" ? seconds(wanted) : between(now, limit.at));

@@ -19,7 +19,7 @@ import { untouchable } from "./drain-turn.ts";
 
 /** A pod that only reserves capacity for a pod that will leave. */
 export interface NewPlaceholder {
-  /** `room-` and the uid of the pod, so that creating it is idempotent. */
+  /** `placeholder-` and the uid of the pod, so that creating it is idempotent. */
   readonly name: string;
   readonly departure: { readonly name: string; readonly uid: string };
   readonly forPod: PodIdentity;
@@ -66,7 +66,7 @@ export interface ReservationStep {
 }
 
 export function placeholderName(podUid: string): string {
-  return `room-${podUid}`;
+  return `placeholder-${podUid}`;
 }
 
 /**

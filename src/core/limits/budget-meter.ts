@@ -82,7 +82,7 @@ function limitOf(nodes: Amount, matched: number): Pick<Meter, "limit" | "percent
 function meterOfWaves({ policy, matched, waves }: MeteredFleet): readonly Meter[] {
   if (policy.waves === undefined || waves?.state !== "UnderWay") return [];
   const { sizes } = policy.waves;
-  let starts = waves.size - waves.leftWell;
+  let starts = waves.size - waves.succeeded;
   const fullAt = [starts];
   for (const size of sizes.slice(waves.wave)) {
     starts += amountOf(size, matched);

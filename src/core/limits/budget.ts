@@ -270,7 +270,7 @@ export interface WaveStanding {
   readonly of: number;
   /** The size of the wave and the progress of its departures. */
   readonly size: number;
-  readonly leftWell: number;
+  readonly succeeded: number;
   readonly underWay: number;
   /** The newest failed departure, if the waves are halted. */
   readonly haltedBy?: { readonly departure: string; readonly outcome: string } | undefined;
@@ -306,7 +306,7 @@ export function waveStanding({
   if (waves === undefined) return undefined;
   const own = departures.filter((one) => one.policy === policy.name && hasWaves(one));
   const ended = own.filter((one) => countsFor(one, waves));
-  const done = ended.filter(leftWell).length;
+  const done = ended.filter(hasSucceeded).length;
   const failed = ended.filter(endedBadly).sort(newestFirst)[0];
   const counted = {
     ...waveAt(waves, { done, matched }),
@@ -323,7 +323,7 @@ export function waveVerdict(standing: WaveStanding | undefined): WaveVerdict {
   if (standing === undefined || standing.state === "Passed") return { kind: "Allowed" };
   const detail = explainWaves(standing);
   if (standing.state === "Halted") return { kind: "Held", reason: "WaveHalted", detail };
-  const { leftWell: done, underWay, size } = standing;
+  const { succeeded: done, underWay, size } = standing;
   if (done + underWay < size) return { kind: "Allowed" };
   return { kind: "Held", reason: "WaveWait", detail };
 }
@@ -332,7 +332,7 @@ export function waveVerdict(standing: WaveStanding | undefined): WaveVerdict {
  * The progress as a phrase: `wave 1 of 3: 0 of 1 have succeeded, 1 is under way`.
  */
 export function explainWaves(standing: WaveStanding): string {
-  const { state, wave, of, size, leftWell: done, underWay, haltedBy } = standing;
+  const { state, wave, of, size, succeeded: done, underWay, haltedBy } = standing;
   if (state === "Passed") return `${allOf(of, "wave")} ${of > 1 ? "have" : "has"} succeeded`;
   if (haltedBy !== undefined) {
     return `wave ${wave} of ${of} is halted, because the departure ${haltedBy.departure} ended as ${haltedBy.outcome}; set waves.restartedAt in the policy to continue`;
@@ -344,17 +344,17 @@ export function explainWaves(standing: WaveStanding): string {
 function waveAt(
   { sizes }: Waves,
   { done, matched }: { readonly done: number; readonly matched: number },
-): Pick<WaveStanding, "state" | "wave" | "size" | "leftWell"> {
+): Pick<WaveStanding, "state" | "wave" | "size" | "succeeded"> {
   let before = 0;
   let size = 0;
   for (const [index, amount] of sizes.entries()) {
     size = amountOf(amount, matched);
     if (done < before + size) {
-      return { state: "UnderWay", wave: index + 1, size, leftWell: done - before };
+      return { state: "UnderWay", wave: index + 1, size, succeeded: done - before };
     }
     before += size;
   }
-  return { state: "Passed", wave: sizes.length, size, leftWell: size };
+  return { state: "Passed", wave: sizes.length, size, succeeded: size };
 }
 
 /** Whether waves apply. Advisory departures wait for their wave and count in it. */
@@ -368,7 +368,7 @@ function countsFor({ status }: Departure, { restartedAt }: Waves): boolean {
 }
 
 /** Whether a departure succeeded. Deletions that the policy allows are no failure. */
-function leftWell({ status }: Departure): boolean {
+function hasSucceeded({ status }: Departure): boolean {
   if (status.outcome === "Planned") return true;
   return status.outcome === "Forced" && (status.drain?.left ?? 0) === 0;
 }

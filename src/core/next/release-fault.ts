@@ -17,8 +17,8 @@ export function retried({ message }: RequestFault, evaluation: Evaluation): void
 /**
  * Whether the release has been tried for long enough, whoever refuses it: the cloud, or the API
  * server at the last look at the pods. If the machine is leaving by then, it is tried on. The time
- * in which nobody led, or the API server was away, does not count: the node is drained, and would be
- * for nothing.
+ * in which nobody led, or the API server was away, does not count: the node is drained, and would
+ * be for nothing.
  */
 function isTriedEnough({ code }: RequestFault, evaluation: Evaluation): boolean {
   if (code === "MACHINE_LEAVING") return false;

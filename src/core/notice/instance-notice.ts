@@ -75,7 +75,7 @@ export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStandin
   // The drain decides, even if the policy has changed since.
   const leaving = nodes.flatMap((node) => leavingOf(node, scene));
   if (leaving.length === 0) return "LeftAlone";
-  const isDone = ({ departure, node }: Leaving) =>
+  const isDone = ({ departure, node }: LeavingInstance) =>
     isDrained(departure, policyFor(departure, node, scene.policies));
   return leaving.every(isDone) ? "MayGoOn" : "Waiting";
 }
@@ -113,7 +113,7 @@ function lastOf(machine: string, departures: readonly Departure[]): readonly Dep
     .slice(-1);
 }
 
-interface Leaving {
+interface LeavingInstance {
   readonly departure: Departure;
   readonly node: NodeFacts;
 }
@@ -122,7 +122,7 @@ interface Leaving {
 function leavingOf(
   node: NodeFacts,
   { departuresOf }: Pick<HookScene, "departuresOf">,
-): readonly Leaving[] {
+): readonly LeavingInstance[] {
   return departuresOf(node.uid)
     .filter((one) => isLive(one) && (isNoticed(one) || isUnderWay(one)))
     .map((departure) => ({ departure, node }));

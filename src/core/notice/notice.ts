@@ -261,7 +261,7 @@ interface HeldNotice {
   /** Since when its channel no longer contains it. */
   readonly missingSinceAt?: Instant | undefined;
   /** The last deadline that the channel named; the earliest one counts. */
-  readonly toldDeadlineAt?: Instant | undefined;
+  readonly announcedDeadlineAt?: Instant | undefined;
 }
 
 /**
@@ -343,7 +343,7 @@ function repeated(
   const again = now.listed.get(one.notice.eventId);
   if (again !== undefined) {
     const notice = isMovedOn(one, again, now.at) ? again : tightened(one.notice, again);
-    return [{ channel: one.channel, notice, toldDeadlineAt: again.deadlineAt }];
+    return [{ channel: one.channel, notice, announcedDeadlineAt: again.deadlineAt }];
   }
   if (!now.complete) return [one];
   const missingSinceAt = one.missingSinceAt ?? now.at;
@@ -355,9 +355,13 @@ function repeated(
  * Whether a notice that was outlived or is not due has been rescheduled. A deadline that is counted
  * from the reading differs each time and does not count.
  */
-function isMovedOn({ notice, toldDeadlineAt }: HeldNotice, again: Notice, at: Instant): boolean {
+function isMovedOn(
+  { notice, announcedDeadlineAt }: HeldNotice,
+  again: Notice,
+  at: Instant,
+): boolean {
   const { deadlineAt } = again;
-  if (deadlineAt === undefined || deadlineAt !== toldDeadlineAt) return false;
+  if (deadlineAt === undefined || deadlineAt !== announcedDeadlineAt) return false;
   return deadlineAt > (notice.deadlineAt ?? at) && (endOf(notice) <= at || !isNear(notice, at));
 }
 

@@ -245,7 +245,7 @@ export interface TriageInput {
   readonly at: Instant;
 }
 
-type Refusal = Pick<NotPlanned, "reason" | "detail" | "blockedBy">;
+type PlanRefusal = Pick<NotPlanned, "reason" | "detail" | "blockedBy">;
 
 /** Decides whether a node gets a planned departure, by which policy, or why not. */
 export function triage(node: NodeFacts, context: TriageInput): Triage {
@@ -281,8 +281,8 @@ export function triage(node: NodeFacts, context: TriageInput): Triage {
     const isFree = request === undefined || isTooLate(request, candidate, context.at);
     if (isFree) return { kind: "Candidate", policy, tiedWith, candidate };
   }
-  const asked: Refusal | undefined = request && { reason: "Requested", detail: request.name };
-  const why: Refusal = leaving ?? asked ?? refused ?? { reason: "NoLaunchTime" };
+  const asked: PlanRefusal | undefined = request && { reason: "Requested", detail: request.name };
+  const why: PlanRefusal = leaving ?? asked ?? refused ?? { reason: "NoLaunchTime" };
   const { reason, detail } = why;
   const blockedBy = refused?.blockedBy;
   const entry = { node, policy: policy?.name ?? null, reason, detail, blockedBy };
@@ -329,7 +329,7 @@ function startOf(departure: Departure | undefined, at: Instant): Instant | undef
   return departure.departAt ?? departure.createdAt ?? at;
 }
 
-function leavingAlready(departure: Departure | undefined): Refusal | undefined {
+function leavingAlready(departure: Departure | undefined): PlanRefusal | undefined {
   if (departure === undefined) return undefined;
   if (!isVoluntary(departure.cause)) return { reason: "Noticed", detail: departure.name };
   if (departure.cause === "Manual") return { reason: "Requested", detail: departure.name };
@@ -340,7 +340,7 @@ function refusal(
   node: NodeFacts,
   policy: Policy | undefined,
   badPolicies: readonly BadPolicy[],
-): Refusal | undefined {
+): PlanRefusal | undefined {
   for (const bad of badPolicies) {
     if (!mightOwn(node, { bad, policy })) continue;
     const detail = `${bad.name}: ${bad.problem}`;
@@ -365,7 +365,11 @@ function refusal(
   return bornAt(node) === undefined ? { reason: "NoLaunchTime" } : undefined;
 }
 
-function resting(node: NodeFacts, former: readonly Departure[], at: Instant): Refusal | undefined {
+function resting(
+  node: NodeFacts,
+  former: readonly Departure[],
+  at: Instant,
+): PlanRefusal | undefined {
   const until = restsUntil(node, former);
   if (until === undefined || until <= at) return undefined;
   return { reason: "MachineStayed", detail: formatInstant(until) };

@@ -158,14 +158,14 @@ interface BudgetForecast {
 }
 
 /** A requested departure has no deadline and does not wait for windows. */
-type Start = PlannedDeparture | RequestedStart;
+type ForecastStart = PlannedDeparture | RequestedStart;
 
 /**
  * The departures of one policy and zone, which wait for the same budgets, in order.
  */
 interface StartQueue {
   readonly policy: Policy;
-  readonly departures: readonly Start[];
+  readonly departures: readonly ForecastStart[];
   readonly zone: string;
   readonly open: OpenTime;
   readonly meters: readonly Meter[];
@@ -220,7 +220,10 @@ function countsEarlier(meter: Meter, start: EarlierStart): boolean {
 function queuesOf(plan: PlannedStarts, meters: readonly Meter[]): readonly StartQueue[] {
   const { policy } = plan;
   const open = openTime(plan.hours.spans);
-  const linesFrom = (starts: readonly Start[], limiting: readonly Meter[]): readonly StartQueue[] =>
+  const linesFrom = (
+    starts: readonly ForecastStart[],
+    limiting: readonly Meter[],
+  ): readonly StartQueue[] =>
     [...Map.groupBy(starts, ({ zone }) => zone)].map(([zone, departures]) => {
       const start = { policy, zone, at: 0 };
       return {
@@ -236,7 +239,7 @@ function queuesOf(plan: PlannedStarts, meters: readonly Meter[]): readonly Start
   return [...linesFrom(plan.departures, meters), ...linesFrom(requested, budgets)];
 }
 
-function isPlanned(start: Start): start is PlannedDeparture {
+function isPlanned(start: ForecastStart): start is PlannedDeparture {
   return "deadlineAt" in start;
 }
 
@@ -261,7 +264,7 @@ function isEarlier(a: StartQueue, b: StartQueue): boolean {
 }
 
 /** Starts a departure at the queue's instant, or advances the queue to the next possible one. */
-function tryStart(queue: StartQueue, departure: Start): "Starts" | "Late" | "Waits" {
+function tryStart(queue: StartQueue, departure: ForecastStart): "Starts" | "Late" | "Waits" {
   // A departure planned past its deadline may leave after the last known open instant.
   const isBound = isPlanned(departure) && departure.departAt <= departure.deadlineAt;
   if (isBound && queue.at > departure.deadlineAt) return tryLateStart(queue, departure);

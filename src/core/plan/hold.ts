@@ -29,7 +29,7 @@ export function note(
  * Holds whose changed message is written to the status again: those until an instant that may
  * change, and one that a person has to resolve, because one missing permission may follow another.
  */
-const retoldHolds: ReadonlySet<Reason> = new Set([
+const refreshedHolds: ReadonlySet<Reason> = new Set([
   "Frozen",
   "OutsideWindow",
   "OnHold",
@@ -44,7 +44,7 @@ export function hold(departure: Departure, why: Why, pass: Pass): Decision[] {
   if (why.retryAt !== undefined) pass.wakeAt = earlier(why.retryAt, pass.wakeAt ?? why.retryAt);
   if (phase !== "Held") return [note(departure, "Blocked", why)];
   const again = note(departure, "Unblocked", why);
-  const isSaid = !retoldHolds.has(why.reason) || message === again.explain;
+  const isSaid = !refreshedHolds.has(why.reason) || message === again.explain;
   // The reason or the end of the hold has changed: unblock it first, so that the status records
   // each hold.
   return reason === why.reason && isSaid ? [] : [again];

@@ -130,7 +130,7 @@ export function placeOverdue(
   return [...due, ...kept, ...inWindows, ...pastWindows(left, { ...search, inWindows })];
 }
 
-interface Queue {
+interface OverdueQueue {
   readonly kept: readonly PlannedDeparture[];
   /** Released at their current instants, so that none of them overtakes another. */
   readonly moves: readonly Job[];
@@ -140,7 +140,7 @@ interface Queue {
  * The jobs that have an instant, in that order: in it their zones alternate, also with the nodes
  * that have already left.
  */
-function queueOf(jobs: readonly Job[], search: Search): Queue {
+function queueOf(jobs: readonly Job[], search: Search): OverdueQueue {
   const planned = jobs
     .flatMap((job) => (job.keptAt === undefined ? [] : [{ job, keptAt: job.keptAt }]))
     .toSorted((a, b) => a.keptAt - b.keptAt || a.job.rank - b.job.rank);
@@ -155,13 +155,13 @@ function queueOf(jobs: readonly Job[], search: Search): Queue {
   };
 }
 
-interface Kept {
+interface KeptDeparture {
   readonly job: Job;
   readonly keptAt: number;
 }
 
 /** How many of the jobs can keep their instants before the first one that cannot. */
-function keptCount(planned: readonly Kept[], { around, others, gap }: Search): number {
+function keptCount(planned: readonly KeptDeparture[], { around, others, gap }: Search): number {
   const open = openTime(hoursOf(planned, around).spans);
   const taken = [...others].sort((a, b) => a - b);
   // The reached gap changes slightly with every change of the fleet.
@@ -176,7 +176,7 @@ function keptCount(planned: readonly Kept[], { around, others, gap }: Search): n
 }
 
 /** The open hours until the last of the instants, except those years away. */
-function hoursOf(planned: readonly Kept[], { policy, at }: AroundOverdue): OpenHours {
+function hoursOf(planned: readonly KeptDeparture[], { policy, at }: AroundOverdue): OpenHours {
   const last = planned.findLast(({ keptAt }) => keptAt - at <= neverOpensMs)?.keptAt ?? at;
   return openHours(policy.windows, { startAt: at, endAt: instant(Math.max(at, last) + 1) });
 }
@@ -306,7 +306,7 @@ export function placeMissed(jobs: readonly Job[], around: AroundMissed): MissedP
   return { departures, gapMs };
 }
 
-interface Scene {
+interface OverdueScene {
   readonly at: number;
   readonly hours: OpenHours;
   readonly others: readonly number[];
@@ -315,7 +315,7 @@ interface Scene {
 
 type Slots = ReadonlyMap<Job, number>;
 
-function widestGap(scene: Scene, wanted: number): number {
+function widestGap(scene: OverdueScene, wanted: number): number {
   if (slotsFor(scene, wanted) !== undefined) return wanted;
   let kept = 0;
   let lost = wanted;
@@ -328,7 +328,7 @@ function widestGap(scene: Scene, wanted: number): number {
 }
 
 /** The earliest instants in the given order; undefined if one is past the end of a lifetime. */
-function slotsFor({ at, hours, others, order }: Scene, gap: number): Slots | undefined {
+function slotsFor({ at, hours, others, order }: OverdueScene, gap: number): Slots | undefined {
   const walls = [...others].sort((a, b) => a - b);
   const open = openTime(hours.spans);
   const inWindows = new CapacitySearch(keptAway(open, walls, gap), gap);
@@ -370,7 +370,7 @@ class CapacitySearch {
  * Departures that can keep their instants do, and the others are placed around them. Undefined if
  * there is no room, or if none can keep its instant.
  */
-function keptSlots(scene: Scene, gap: number): Slots | undefined {
+function keptSlots(scene: OverdueScene, gap: number): Slots | undefined {
   const kept = new Map(keepable(scene, gap).map((job) => [job, job.keptAt ?? 0]));
   if (kept.size === 0) return undefined;
   const others = [...scene.others, ...kept.values()];
@@ -380,7 +380,7 @@ function keptSlots(scene: Scene, gap: number): Slots | undefined {
 }
 
 /** The jobs whose instants are still ahead, allowed, and at least the gap from all others. */
-function keepable({ at, hours, others, order }: Scene, gap: number): readonly Job[] {
+function keepable({ at, hours, others, order }: OverdueScene, gap: number): readonly Job[] {
   const open = openTime(hours.spans);
   const allowed = order.filter((job) => {
     const { keptAt = at, release, deadline, candidate } = job;

@@ -133,7 +133,7 @@ export interface WaveReport {
   readonly wave: number;
   readonly of: number;
   readonly size: number;
-  readonly leftWell: number;
+  readonly succeeded: number;
   readonly underWay: number;
   /** The name of a Departure; null if nothing halts them. */
   readonly haltedBy: string | null;

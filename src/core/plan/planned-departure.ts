@@ -248,7 +248,7 @@ export interface Job extends KeepableJob {
   readonly candidate: Candidate;
 }
 
-interface Place {
+interface PlannedPlace {
   readonly at: number;
   readonly reason: PlannedReason;
   readonly hours: OpenHours;
@@ -256,7 +256,7 @@ interface Place {
 }
 
 /** The planned departure of a candidate at its instant. */
-export function departureOf({ candidate }: Job, place: Place): PlannedDeparture {
+export function departureOf({ candidate }: Job, place: PlannedPlace): PlannedDeparture {
   const { at, reason, hours, isLate = false } = place;
   const { node, zone, bornAt, bornFrom, earliestAt, deadlineAt, endsAt, keptAt } = candidate;
   const departAt = instant(at);

@@ -33,7 +33,7 @@ export interface PlacedPolicy {
   readonly moved: number;
 }
 
-interface Scene extends PlanCandidates {
+interface PolicyScene extends PlanCandidates {
   readonly hours: OpenHours;
 }
 
@@ -60,7 +60,7 @@ export function planPolicy(input: PlanCandidates): PlacedPolicy {
 }
 
 /** Whether a late start, and not their own number, keeps the others from `spacing.min`. */
-function isToBlame(classes: Classes, scene: Scene): boolean {
+function isToBlame(classes: Classes, scene: PolicyScene): boolean {
   const { crowded, late } = classes;
   if (crowded.size === 0 || late === undefined) return false;
   const problem = problemOf(classes, scene);
@@ -70,7 +70,7 @@ function isToBlame(classes: Classes, scene: Scene): boolean {
 }
 
 /** Frees missed departures that still have an allowed instant. */
-function freeMissed(classes: Classes, { hours }: Scene): Classes {
+function freeMissed(classes: Classes, { hours }: PolicyScene): Classes {
   const open = openTime(hours.spans);
   const { true: inTime = [], false: missed = [] } = Object.groupBy(classes.missed, (job) =>
     hasAllowedInstant(job, open) ? "true" : "false",
@@ -79,7 +79,7 @@ function freeMissed(classes: Classes, { hours }: Scene): Classes {
 }
 
 /** The gap that all free jobs can keep, also from the newest start: at most `spacing.min`. */
-function strictGap(classes: Classes, scene: Scene): number {
+function strictGap(classes: Classes, scene: PolicyScene): number {
   const { minMs } = scene.policy.spacing;
   const at = leftAt(classes, scene);
   const lastStart = at === undefined ? undefined : { at, leastGap: 0 };
@@ -87,7 +87,7 @@ function strictGap(classes: Classes, scene: Scene): number {
   return earlyInstants(spacing, minMs) === undefined ? freeGapMs(spacing, 0) : minMs;
 }
 
-function problemOf({ free, forced, due, ...classes }: Classes, scene: Scene): SpacingProblem {
+function problemOf({ free, forced, due, ...classes }: Classes, scene: PolicyScene): SpacingProblem {
   const walls = wallsOf(due.filter((one) => one !== classes.beginsLate));
   return {
     jobs: free,
@@ -97,7 +97,7 @@ function problemOf({ free, forced, due, ...classes }: Classes, scene: Scene): Sp
 }
 
 /** When the policy last started a departure; now, if a late one starts now. */
-function leftAt({ beginsLate, pace }: Classes, { at }: Scene): Instant | undefined {
+function leftAt({ beginsLate, pace }: Classes, { at }: PolicyScene): Instant | undefined {
   return beginsLate === undefined ? asInstant(pace.leftAt) : at;
 }
 
@@ -106,7 +106,7 @@ interface Placing {
   readonly missedGapMs: number;
 }
 
-function placeClasses(classes: Classes, scene: Scene): Placing {
+function placeClasses(classes: Classes, scene: PolicyScene): Placing {
   const { policy, hours } = scene;
   const { mode, minMs } = policy.spacing;
   const { planned, bestMs } = placeInTime(classes, scene);
@@ -144,7 +144,7 @@ function jobsOf({ free, forced, missed, overdue, due, overdueDue }: Classes): re
  */
 function bestWithMissed(
   classes: Classes,
-  { placed, ...scene }: Scene & { readonly placed: readonly PlannedDeparture[] },
+  { placed, ...scene }: PolicyScene & { readonly placed: readonly PlannedDeparture[] },
 ): number | null {
   const { missed, ...freed } = freeMissed(classes, scene);
   const shut = missed.filter(({ deadline }) => deadline >= scene.at);
@@ -190,7 +190,7 @@ interface InTime {
 }
 
 /** Places the free jobs, those that are due, and those that leave at their deadlines. */
-function placeInTime(classes: Classes, scene: Scene): InTime {
+function placeInTime(classes: Classes, scene: PolicyScene): InTime {
   const { policy, hours } = scene;
   const { mode } = policy.spacing;
   const problem = problemAfterStart(classes, scene);
@@ -220,7 +220,7 @@ function placeInTime(classes: Classes, scene: Scene): InTime {
 
 function placeMissedOf(
   classes: Classes,
-  scene: Scene & { readonly planned: readonly PlannedDeparture[] },
+  scene: PolicyScene & { readonly planned: readonly PlannedDeparture[] },
 ): MissedPlan {
   const { policy, planned, requested, at } = scene;
   const { minMs } = policy.spacing;
@@ -245,7 +245,7 @@ function goalOf({ spacing: { mode, minMs } }: Policy, best: number | null): numb
  * from it is exempt from it; but not one that can keep `spacing.min`, however far apart the others
  * could be. An exempt one keeps the room there is.
  */
-function problemAfterStart(classes: Classes, scene: Scene): JobProblem {
+function problemAfterStart(classes: Classes, scene: PolicyScene): JobProblem {
   const problem = { ...problemOf(classes, scene), jobs: classes.free };
   const at = leftAt(classes, scene);
   if (at === undefined) return problem;

@@ -194,7 +194,7 @@ export interface WireRequest {
   readonly signal: AbortSignal;
 }
 
-interface Attempt {
+interface WireAttempt {
   readonly request: WireRequest;
   readonly credentials: KubeCredentials;
   readonly use: SocketUse;
@@ -279,7 +279,7 @@ export class HttpConnection {
     }
   }
 
-  #exchange(attempt: Attempt): Promise<IncomingMessage> {
+  #exchange(attempt: WireAttempt): Promise<IncomingMessage> {
     const { request } = attempt;
     return new Promise((resolve, reject) => {
       request.signal.throwIfAborted();
@@ -302,7 +302,7 @@ export class HttpConnection {
   }
 
   #requestOptions(
-    { request, credentials, use }: Attempt,
+    { request, credentials, use }: WireAttempt,
     body: string | undefined,
   ): https.RequestOptions {
     const { agent, tls } = this.#pool.route(credentials, use);

@@ -157,7 +157,7 @@ export class RequestLanes {
   }
 }
 
-interface Place<T> {
+interface QueuePlace<T> {
   readonly item: T;
   readonly rank: number;
   /** The order of arrival within a rank. */
@@ -166,7 +166,7 @@ interface Place<T> {
 
 /** A priority queue: lowest rank first, then in order of arrival. */
 class WaitQueue<T> {
-  readonly #places: Place<T>[] = [];
+  readonly #places: QueuePlace<T>[] = [];
   #joined = 0;
 
   get size(): number {
@@ -190,11 +190,11 @@ class WaitQueue<T> {
   }
 
   /** The index of a place, existing or not. */
-  #indexOf({ rank, order }: Place<T>): number {
+  #indexOf({ rank, order }: QueuePlace<T>): number {
     let [from, to] = [0, this.#places.length];
     while (from < to) {
       const middle = (from + to) >>> 1;
-      const there = this.#places[middle] as Place<T>;
+      const there = this.#places[middle] as QueuePlace<T>;
       const isBefore = there.rank < rank || (there.rank === rank && there.order < order);
       if (isBefore) from = middle + 1;
       else to = middle;

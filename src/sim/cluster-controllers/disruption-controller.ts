@@ -37,7 +37,7 @@ interface BudgetObject extends ModelObject {
   };
 }
 
-interface Expectation {
+interface ExpectedCounts {
   readonly expectedPods: number;
   readonly desiredHealthy: number;
 }
@@ -151,7 +151,7 @@ export class DisruptionController implements ModelController {
     this.#loop.enqueueAfter(span as ReturnType<typeof minutes>, { controller: this, key });
   }
 
-  #expected(budget: BudgetObject, pods: readonly PodObject[]): Expectation | SyncFailure {
+  #expected(budget: BudgetObject, pods: readonly PodObject[]): ExpectedCounts | SyncFailure {
     const { maxUnavailable, minAvailable } = budget.spec;
     if (maxUnavailable === undefined && minAvailable === undefined) {
       return { expectedPods: 0, desiredHealthy: 0 };

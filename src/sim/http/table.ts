@@ -5,7 +5,7 @@ import type { ResourceColumn, ResourceType } from "../api/resource-registry.ts";
 import type { ModelObject } from "../api/store/object-store.ts";
 
 type ColumnCell = (object: ModelObject, nowAt: Instant) => unknown;
-type Column = readonly [name: string, cell: ColumnCell, width?: "wide"];
+type ShownColumn = readonly [name: string, cell: ColumnCell, width?: "wide"];
 
 /** The time since an instant; `<unknown>` if there is none. */
 function ageOf(text: unknown, nowAt: Instant): string {
@@ -17,16 +17,16 @@ function ageCell(object: ModelObject, nowAt: Instant): string {
   return ageOf(object.metadata.creationTimestamp, nowAt);
 }
 
-const name: Column = ["Name", (object) => object.metadata.name];
-const age: Column = ["Age", ageCell];
-const templateColumns: readonly Column[] = [
+const name: ShownColumn = ["Name", (object) => object.metadata.name];
+const age: ShownColumn = ["Age", ageCell];
+const templateColumns: readonly ShownColumn[] = [
   ["Containers", (object) => ofContainers(object, "name"), "wide"],
   ["Images", (object) => ofContainers(object, "image"), "wide"],
   ["Selector", selectorText, "wide"],
 ];
 
 /** By storage. Source: kubernetes `pkg/printers/internalversion/printers.go`. */
-const builtInColumns: Readonly<Record<string, readonly Column[]>> = {
+const builtInColumns: Readonly<Record<string, readonly ShownColumn[]>> = {
   nodes: [
     name,
     ["Status", nodeStatus],

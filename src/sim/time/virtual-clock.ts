@@ -134,7 +134,7 @@ interface VirtualClockOptions {
   readonly settle: () => Promise<void>;
 }
 
-interface InstantSleeper {
+interface VirtualSleeper {
   readonly at: Instant;
   timer: Timer;
 }
@@ -148,7 +148,7 @@ export class VirtualClock implements Clock {
   readonly #startAt: Instant;
   readonly #settle: () => Promise<void>;
   readonly #timers = new TimerHeap();
-  readonly #untilInstant = new Set<InstantSleeper>();
+  readonly #untilInstant = new Set<VirtualSleeper>();
   /** The wall clock's first value; later adjustments are added to it. */
   #nowAt: Instant;
   #steppedMs = millis(0);

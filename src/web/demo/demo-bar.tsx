@@ -77,13 +77,13 @@ function useReading(isReading: boolean): void {
   useEffect(() => pressKey(isReading ? "Read" : "ReadOn"), [isReading]);
 }
 
-interface BarProps {
+interface DemoBarProps {
   readonly language: Language;
   readonly place: PagePlace;
   readonly picture: DemoPicture;
 }
 
-export function DemoBar({ language, place, picture }: BarProps): VNode {
+export function DemoBar({ language, place, picture }: DemoBarProps): VNode {
   const words = demoWords[language];
   const { paused, isReading, speed, moment } = picture;
   useDemoKeys();

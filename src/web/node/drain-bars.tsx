@@ -9,7 +9,7 @@ import type { PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
 import { momentText, secondsText, spanText } from "../words/words.ts";
 
-interface TableProps {
+interface DrainTableProps {
   readonly view: PageView;
   /** The seconds of the axis. */
   readonly most: number;
@@ -18,7 +18,7 @@ interface TableProps {
   readonly children: ComponentChildren;
 }
 
-function DrainTable({ view, most, counted, children }: TableProps): VNode {
+function DrainTable({ view, most, counted, children }: DrainTableProps): VNode {
   const { words } = view;
   return (
     <table class="bars">
@@ -40,7 +40,7 @@ function DrainTable({ view, most, counted, children }: TableProps): VNode {
   );
 }
 
-interface RowProps {
+interface DrainRowProps {
   readonly pod: PodLine;
   readonly bars: ComponentChildren;
   /** In the last column. */
@@ -49,7 +49,7 @@ interface RowProps {
   readonly children: ComponentChildren;
 }
 
-function DrainRow({ pod, bars, count, children }: RowProps): VNode {
+function DrainRow({ pod, bars, count, children }: DrainRowProps): VNode {
   return (
     <tr>
       <td class="pod">
@@ -295,14 +295,14 @@ function Remarks({ view, title, remarks }: RemarksProps): VNode | null {
   );
 }
 
-interface BarProps {
+interface DrainBarProps {
   readonly view: PageView;
   readonly pod: PodLine;
   readonly most: number;
   readonly isTerminating: boolean;
 }
 
-function Bar({ view, pod, most, isTerminating }: BarProps): VNode {
+function Bar({ view, pod, most, isTerminating }: DrainBarProps): VNode {
   const { words, language } = view;
   const share = (seconds: number): string => shareOf(seconds, most);
   /** Anything beyond the end of the axis is not drawn. */

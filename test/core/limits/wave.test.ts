@@ -28,7 +28,7 @@ function stand(departures: readonly Departure[], waves: Partial<Waves> = {}): st
   const standing = waveStanding({ policy, matched: 50, departures });
   const verdict = waveVerdict(standing);
   const word = verdict.kind === "Held" ? verdict.reason : verdict.kind;
-  return `${standing?.state} ${standing?.wave} ${standing?.leftWell}/${standing?.size}: ${word}`;
+  return `${standing?.state} ${standing?.wave} ${standing?.succeeded}/${standing?.size}: ${word}`;
 }
 
 describe("the waves of a policy", () => {

@@ -60,21 +60,21 @@ interface Addresses {
   readonly fault?: LastcallError | undefined;
 }
 
-interface Found extends HoldingsFound {
+interface FoundHoldings extends HoldingsFound {
   readonly machine: TrafficMachine;
   /** Undefined if no group contains addresses, so that none were looked up. */
   readonly addresses?: Addresses | undefined;
 }
 
 interface Newer {
-  readonly task: PreparedTask<Kind>;
-  readonly found: Found;
+  readonly task: PreparedTask<DeregisterKind>;
+  readonly found: FoundHoldings;
   readonly leaving: LeavingTargets;
   readonly traffic: RegionTraffic;
   readonly untilAt: Instant;
 }
 
-type Kind = "deregisterTargets";
+type DeregisterKind = "deregisterTargets";
 
 /** When each group is first checked; earlier, the evictions of a burst need the CPU. */
 const firstLookMs: Millis = seconds(3);
@@ -93,7 +93,7 @@ const addressesLate = new LastcallError(
 const marginMs: Millis = seconds(1);
 
 /** Deregisters machines from target groups and classic load balancers, and undoes this. */
-export class TargetRunner implements ActionRunner<Kind> {
+export class TargetRunner implements ActionRunner<DeregisterKind> {
   readonly #trafficIn: InRegion<RegionTraffic>;
   readonly #clock: Clock;
   readonly #rng: Rng;
@@ -130,7 +130,10 @@ export class TargetRunner implements ActionRunner<Kind> {
    * unknown, the target is deregistered: a terminated target fails requests, while deregistering
    * one that aws-load-balancer-controller removes as well does no harm.
    */
-  async prepare(task: ActionTask<Kind>, signal: AbortSignal): Promise<Fields | undefined> {
+  async prepare(
+    task: ActionTask<DeregisterKind>,
+    signal: AbortSignal,
+  ): Promise<Fields | undefined> {
     const { holdings, addresses } = await this.#find(task, signal);
     if (addresses?.fault === undefined && addresses) this.#lookedUp.set(task.target, addresses);
     const ours = byGroup(holdings.filter(({ group }) => !group.isOwned));
@@ -138,7 +141,7 @@ export class TargetRunner implements ActionRunner<Kind> {
   }
 
   /** Deregisters everything possible, then throws the first error. */
-  async apply(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
+  async apply(task: PreparedTask<DeregisterKind>, signal: AbortSignal): Promise<ActionDone> {
     signal.throwIfAborted();
     const traffic = this.#trafficIn(instanceOf(task).region);
     const requests = this.#requestsOf(traffic);
@@ -205,7 +208,7 @@ export class TargetRunner implements ActionRunner<Kind> {
   }
 
   /** Registers again what still belongs to the machine, if it is running. */
-  async undo(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
+  async undo(task: PreparedTask<DeregisterKind>, signal: AbortSignal): Promise<ActionDone> {
     const { instanceId, region } = instanceOf(task);
     const traffic = this.#trafficIn(region);
     const instance = await traffic.instances.instance(instanceId, signal);
@@ -233,7 +236,7 @@ export class TargetRunner implements ActionRunner<Kind> {
     return { detail };
   }
 
-  async #find(task: ActionTask<Kind>, signal: AbortSignal): Promise<Found> {
+  async #find(task: ActionTask<DeregisterKind>, signal: AbortSignal): Promise<FoundHoldings> {
     signal.throwIfAborted();
     const { instanceId, region } = instanceOf(task);
     const { index } = this.#trafficIn(region);
@@ -249,7 +252,11 @@ export class TargetRunner implements ActionRunner<Kind> {
     return this.#withAddresses(task, { ...found, faults: all, machine, addresses }, signal);
   }
 
-  async #findMore(task: ActionTask<Kind>, found: Found, signal: AbortSignal): Promise<Found> {
+  async #findMore(
+    task: ActionTask<DeregisterKind>,
+    found: FoundHoldings,
+    signal: AbortSignal,
+  ): Promise<FoundHoldings> {
     const { index } = this.#trafficIn(instanceOf(task).region);
     const rest = await this.#inTime(
       task,
@@ -266,7 +273,7 @@ export class TargetRunner implements ActionRunner<Kind> {
 
   /** Ends the lookup just before the attempt ends, so that its progress is reported. */
   async #inTime<T>(
-    { endsAt }: ActionTask<Kind>,
+    { endsAt }: ActionTask<DeregisterKind>,
     how: { readonly look: (until: AbortSignal) => Promise<T>; readonly late: () => T },
     signal: AbortSignal,
   ): Promise<T> {
@@ -283,7 +290,11 @@ export class TargetRunner implements ActionRunner<Kind> {
   }
 
   /** Looks up again with addresses if a reading has found groups that contain addresses. */
-  async #withAddresses(task: ActionTask<Kind>, found: Found, signal: AbortSignal): Promise<Found> {
+  async #withAddresses(
+    task: ActionTask<DeregisterKind>,
+    found: FoundHoldings,
+    signal: AbortSignal,
+  ): Promise<FoundHoldings> {
     const { instanceId, region } = instanceOf(task);
     const { index } = this.#trafficIn(region);
     if (found.addresses !== undefined || !index.mayHoldAddresses()) return found;
@@ -298,7 +309,10 @@ export class TargetRunner implements ActionRunner<Kind> {
    * Looks up the addresses once for `prepare` and the following `apply`, because in a burst
    * evictions wait behind each request to the cluster.
    */
-  async #addresses({ target }: ActionTask<Kind>, signal: AbortSignal): Promise<Addresses> {
+  async #addresses(
+    { target }: ActionTask<DeregisterKind>,
+    signal: AbortSignal,
+  ): Promise<Addresses> {
     const there = this.#lookedUp.get(target);
     this.#lookedUp.delete(target);
     return there ?? addressesOf(target, this.#clock, signal);

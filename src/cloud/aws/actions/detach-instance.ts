@@ -24,14 +24,14 @@ export interface DetachingGroups {
   ): Promise<boolean>;
 }
 
-type Kind = "detach";
+type DetachKind = "detach";
 
 /**
  * Detaches an instance from its Auto Scaling group at once, so that the group launches a
  * replacement while this one still drains. A roll-back leaves the instance outside its group,
  * because attaching it again would make the group terminate another one.
  */
-export class DetachRunner implements ActionRunner<Kind> {
+export class DetachRunner implements ActionRunner<DetachKind> {
   readonly #groupsIn: InRegion<DetachingGroups>;
   readonly #known: KnownInstances;
 
@@ -49,12 +49,12 @@ export class DetachRunner implements ActionRunner<Kind> {
     });
   }
 
-  async prepare(task: ActionTask<Kind>, signal: AbortSignal): Promise<undefined> {
+  async prepare(task: ActionTask<DetachKind>, signal: AbortSignal): Promise<undefined> {
     signal.throwIfAborted();
     instanceOf(task);
   }
 
-  async apply(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
+  async apply(task: PreparedTask<DetachKind>, signal: AbortSignal): Promise<ActionDone> {
     const { instanceId, region } = instanceOf(task);
     const groups = this.#groupsIn(region);
     const membership = await groups.membership(instanceId, signal);

@@ -13,13 +13,13 @@ import { type InRegion, oneEach, problemOf, regionOfArn } from "../ec2-machine.t
 
 const answerLimitMs: Millis = seconds(10);
 
-type Kind = "lambda";
+type LambdaKind = "lambda";
 
 /**
  * Invokes Lambda functions asynchronously; Lambda retries a failed invocation up to twice. The AWS
  * client finds credentials, region and endpoint.
  */
-export class LambdaRunner implements ActionRunner<Kind> {
+export class LambdaRunner implements ActionRunner<LambdaKind> {
   /** A function named by its ARN is invoked in the region of the ARN. */
   readonly #clientIn: InRegion<LambdaClient> = oneEach(
     (region) => new LambdaClient(clientSettings({ region, answerLimitMs })),
@@ -40,7 +40,7 @@ export class LambdaRunner implements ActionRunner<Kind> {
     signal.throwIfAborted();
   }
 
-  async apply({ how }: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
+  async apply({ how }: PreparedTask<LambdaKind>, signal: AbortSignal): Promise<ActionDone> {
     await this.#invoke(how, { type: "Event", status: 202 }, signal);
     return { detail: `invoked ${how.functionName}` };
   }

@@ -159,7 +159,7 @@ export function refuseKept(owned: readonly LeftGroup[]): void {
   );
 }
 
-interface Leaving {
+interface LeavingTask {
   readonly task: PreparedTask<"deregisterTargets">;
   readonly requests: RequestsByKind;
   /** Targets that earlier attempts have deregistered. */
@@ -178,7 +178,7 @@ export class LeavingTargets {
   readonly #onRecord: Map<string, Holding>;
   readonly #sent: Promise<void>[] = [];
 
-  constructor({ task, requests, out }: Leaving, signal: AbortSignal) {
+  constructor({ task, requests, out }: LeavingTask, signal: AbortSignal) {
     this.#task = task;
     this.#requests = requests;
     this.#out = out;

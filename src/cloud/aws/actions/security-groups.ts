@@ -14,7 +14,7 @@ import { asFault } from "../aws-client.ts";
 import { type InRegion, instanceOf, type KnownInstances, problemOf } from "../ec2-machine.ts";
 import { type Ec2Network, interfacesOfOne, type NetworkInterface } from "../ec2-network.ts";
 
-type Kind = "replaceSecurityGroups";
+type GroupsKind = "replaceSecurityGroups";
 
 const groupField = "replaceSecurityGroups.groupIds";
 /** The number of instances whose interfaces are checked in advance: one page of EC2's API. */
@@ -30,7 +30,7 @@ interface FormerGroups {
  * that already has the new groups was changed by an earlier process, and only its record contains
  * the former ones.
  */
-export class SecurityGroupRunner implements ActionRunner<Kind> {
+export class SecurityGroupRunner implements ActionRunner<GroupsKind> {
   readonly #networkIn: InRegion<Ec2Network>;
   readonly #known: KnownInstances;
   readonly #exchanges: GroupExchanges;
@@ -83,7 +83,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
   }
 
   /** Throws before any change if a group does not exist or is in another VPC. */
-  async prepare(task: ActionTask<Kind>, signal: AbortSignal): Promise<Fields | undefined> {
+  async prepare(task: ActionTask<GroupsKind>, signal: AbortSignal): Promise<Fields | undefined> {
     const { groupIds } = task.how;
     const { instanceId, region } = instanceOf(task);
     const network = this.#networkIn(region);
@@ -97,7 +97,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
     return recordOf(changed.map((one) => this.#exchanges.formerOf(one)));
   }
 
-  async apply(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
+  async apply(task: PreparedTask<GroupsKind>, signal: AbortSignal): Promise<ActionDone> {
     const { groupIds } = task.how;
     const recorded = formerGroups(task.undo);
     signal.throwIfAborted();
@@ -155,7 +155,7 @@ export class SecurityGroupRunner implements ActionRunner<Kind> {
   }
 
   /** Restores the former groups of the interfaces that still belong to the instance. */
-  async undo(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
+  async undo(task: PreparedTask<GroupsKind>, signal: AbortSignal): Promise<ActionDone> {
     const { instanceId, region } = instanceOf(task);
     const network = this.#networkIn(region);
     const standing = await interfacesOfOne(network, instanceId, signal);
@@ -183,7 +183,7 @@ const staleMs: Millis = minutes(5);
 /** More interfaces than are quarantined at any time. The oldest are dropped first. */
 const mostExchanges = 10_000;
 
-interface Exchange {
+interface GroupExchange {
   readonly former: readonly string[];
   readonly named: readonly string[];
   /** When it was undone; undefined while in effect. */
@@ -197,7 +197,7 @@ interface Exchange {
  */
 class GroupExchanges {
   readonly #clock: Clock;
-  readonly #byInterface = new Map<string, Exchange>();
+  readonly #byInterface = new Map<string, GroupExchange>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -230,7 +230,7 @@ class GroupExchanges {
     if (known) this.#byInterface.set(id, { ...known, endedAt: this.#clock.now() });
   }
 
-  #standing(id: string): Exchange | undefined {
+  #standing(id: string): GroupExchange | undefined {
     const known = this.#byInterface.get(id);
     if (known?.endedAt === undefined) return known;
     return between(known.endedAt, this.#clock.now()) <= staleMs ? known : undefined;

@@ -17,10 +17,10 @@ const answerLimitMs: Millis = seconds(10);
 /** The message limit of SNS, unless the topic has a larger one. */
 const mostBytes = 256 * 1024;
 
-type Kind = "sns";
+type SnsKind = "sns";
 
 /** Publishes to SNS topics. The AWS client finds credentials and endpoint. */
-export class SnsRunner implements ActionRunner<Kind> {
+export class SnsRunner implements ActionRunner<SnsKind> {
   /** A topic is accessed in the region of its ARN. */
   readonly #clientIn: InRegion<SNSClient> = oneEach(
     (region) => new SNSClient(clientSettings({ region, answerLimitMs })),
@@ -43,7 +43,7 @@ export class SnsRunner implements ActionRunner<Kind> {
     signal.throwIfAborted();
   }
 
-  async apply(task: PreparedTask<Kind>, signal: AbortSignal): Promise<ActionDone> {
+  async apply(task: PreparedTask<SnsKind>, signal: AbortSignal): Promise<ActionDone> {
     const { topicArn, subject, message } = task.how;
     const asked = askedOf(topicArn, "publish to", "Publish");
     const answer = await this.#ask(topicArn, asked, signal, (client) => {
@@ -82,7 +82,7 @@ export class SnsRunner implements ActionRunner<Kind> {
 const longestGroupId = 128;
 
 /** The parameters that a FIFO topic requires. */
-function inOrder({ departure, key }: PreparedTask<Kind>) {
+function inOrder({ departure, key }: PreparedTask<SnsKind>) {
   const group = departure.length <= longestGroupId ? departure : digest(departure);
   return { MessageGroupId: group, MessageDeduplicationId: digest(key) };
 }

@@ -3,7 +3,7 @@ import { untilAborted } from "../../../contracts/time-limit.ts";
 import { around, backoffMs, type Rng } from "../../../core/chance/chance.ts";
 import { type Millis, minutes, seconds } from "../../../core/time/time.ts";
 import type { LastcallError } from "../../../errors.ts";
-import { asFault } from "../aws-client.ts";
+import { asFault, type TroubleListener } from "../aws-client.ts";
 import { type Ec2Network, interfacesOfOne, type NetworkInterface } from "../ec2-network.ts";
 import type {
   OnBusy,
@@ -70,7 +70,7 @@ const missMs: Millis = seconds(5);
 const burstMs: Millis = seconds(3);
 
 /** The reading of one kind of group. */
-interface Part {
+interface IndexPart {
   readonly byTarget: ReadonlyMap<string, readonly Holding[]>;
   readonly groups: readonly Registered[];
   readonly startedMs: number;
@@ -86,15 +86,13 @@ interface FirstReading {
   listed: number;
 }
 
-type TroubleListener = (error: LastcallError) => void;
-
 /**
  * An index of the groups that contain each machine, built in advance: Elastic Load Balancing cannot
  * look up the groups of a machine, and a notice leaves no time to read all groups.
  */
 export class TargetIndex {
   readonly #options: TargetIndexOptions;
-  readonly #parts = new Map<TrafficGroup["kind"], Part>();
+  readonly #parts = new Map<TrafficGroup["kind"], IndexPart>();
   /** The VPCs of each instance, which never change; a second interface may be in another. */
   readonly #vpcs = new Map<string, ReadonlySet<string>>();
   #refresh: Promise<readonly LastcallError[]> | undefined;
@@ -376,7 +374,7 @@ export class TargetIndex {
    * Whether to retry throttled requests. The first reading does not, because a notice may wait for
    * it; without periodic refresh it does, because it has to be complete.
    */
-  #onBusy(former: Part | undefined, signal: AbortSignal): OnBusy | undefined {
+  #onBusy(former: IndexPart | undefined, signal: AbortSignal): OnBusy | undefined {
     const { clock, rng, believedMs } = this.#options;
     if (former === undefined && believedMs === undefined) return undefined;
     const untilMs = clock.now() + patientMs;

@@ -116,7 +116,7 @@ export function eventRegion({ region, detail }: Fields): string | undefined {
   return regionNameOf(fieldsOf(detail).eventRegion) ?? regionNameOf(region);
 }
 
-interface Told {
+interface EventFacts {
   readonly detail: Fields;
   /** When it happened. */
   readonly at: Instant;
@@ -128,7 +128,7 @@ interface Told {
 }
 
 /** The deadline is two minutes after the event, also for a stop; hibernation starts at once. */
-function readInterruption(told: Told): MessageReading {
+function readInterruption(told: EventFacts): MessageReading {
   const namedAt = instantOf(told.detail["instance-termination-time"]);
   const isNow = told.detail["instance-action"] === "hibernate";
   const deadlineAt = isNow ? told.at : (namedAt ?? plus(told.at, spotNoticeMs));
@@ -138,7 +138,7 @@ function readInterruption(told: Told): MessageReading {
 const stayingStates = new Set(["pending", "running"]);
 
 /** While a machine is stopping, the kubelet still terminates its pods, within its own timeout. */
-function readStateChange(told: Told): MessageReading {
+function readStateChange(told: EventFacts): MessageReading {
   const state = trimmedTextOf(told.detail.state)?.toLowerCase() ?? "";
   if (stayingStates.has(state)) return { kind: "Ignored", what: `the state ${state}` };
   switch (state) {
@@ -159,7 +159,7 @@ function readStateChange(told: Told): MessageReading {
 /** The message does not say how long the hook waits, so there is no deadline. */
 function readHook(
   detail: Fields,
-  { at, id, region }: Pick<Told, "at" | "region"> & Partial<Pick<Told, "id">>,
+  { at, id, region }: Pick<EventFacts, "at" | "region"> & Partial<Pick<EventFacts, "id">>,
 ): MessageReading {
   if ([detail.LifecycleTransition, detail.Event].includes("autoscaling:TEST_NOTIFICATION")) {
     return { kind: "Ignored", what: "a test notification of an Auto Scaling group" };
@@ -190,7 +190,7 @@ function readHook(
  * formatted as an HTTP date; without one the change may come at any time, and is acted on at once.
  * A closed event is cancelled or over: it withdraws what was reported under its ARN.
  */
-function readHealth(told: Told): MessageReading {
+function readHealth(told: EventFacts): MessageReading {
   const { detail } = told;
   if (detail.service !== "EC2" || detail.eventTypeCategory !== "scheduledChange") {
     const found = `${excerpt(detail.service)}, ${excerpt(detail.eventTypeCategory)}`;
@@ -232,7 +232,7 @@ function together(readings: readonly MessageReading[], beside: readonly string[]
 }
 
 function aboutInstance(
-  told: Told,
+  told: EventFacts,
   said: Pick<Notice, "cause" | "deadlineAt" | "withdrawn">,
 ): MessageReading {
   const machine = instanceIdOf(told.detail["instance-id"]);

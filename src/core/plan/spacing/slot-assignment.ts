@@ -184,12 +184,12 @@ function tiesOf(jobs: readonly StartRange[], slots: Float64Array): ReadonlyMap<n
 }
 
 /** Released jobs of one deadline and zone: sorted by rank, taken from `head` on. */
-interface Queue<Job> {
+interface SlotQueue<Job> {
   readonly jobs: Job[];
   head: number;
 }
 
-type Zones<Job> = Map<string, Queue<Job>>;
+type Zones<Job> = Map<string, SlotQueue<Job>>;
 
 /** Released jobs by deadline, where ties count as one, and within a deadline by zone. */
 class WaitingJobs<Job extends Slotted> {
@@ -250,7 +250,7 @@ function dequeue<Job extends Slotted>(
 }
 
 /** Jobs mostly arrive in the order of their ranks, so this mostly appends. */
-function insertByRank<Job extends Slotted>({ jobs, head }: Queue<Job>, job: Job): void {
+function insertByRank<Job extends Slotted>({ jobs, head }: SlotQueue<Job>, job: Job): void {
   let at = jobs.length;
   while (at > head && (jobs[at - 1] as Job).rank > job.rank) at -= 1;
   jobs.splice(at, 0, job);
@@ -259,8 +259,8 @@ function insertByRank<Job extends Slotted>({ jobs, head }: Queue<Job>, job: Job)
 function pickQueue<Job extends Slotted>(
   zones: Zones<Job>,
   lastZone: string | undefined,
-): Queue<Job> | undefined {
-  let best: Queue<Job> | undefined;
+): SlotQueue<Job> | undefined {
+  let best: SlotQueue<Job> | undefined;
   for (const [zone, queue] of zones) {
     if (zone === lastZone && zones.size > 1) continue;
     if (best === undefined || goesBefore(queue, best)) best = queue;
@@ -268,7 +268,7 @@ function pickQueue<Job extends Slotted>(
   return best;
 }
 
-function goesBefore<Job extends Slotted>(a: Queue<Job>, b: Queue<Job>): boolean {
+function goesBefore<Job extends Slotted>(a: SlotQueue<Job>, b: SlotQueue<Job>): boolean {
   const difference = a.jobs.length - a.head - (b.jobs.length - b.head);
   if (difference !== 0) return difference > 0;
   return (a.jobs[a.head]?.rank ?? 0) < (b.jobs[b.head]?.rank ?? 0);

@@ -183,7 +183,7 @@ export function selectObjects(context: ApiContext, scope: ListScope): readonly M
   return candidates.filter(filterOf(scope));
 }
 
-interface Page {
+interface ObjectPage {
   readonly revision: number;
   readonly rest: readonly ModelObject[];
 }
@@ -194,7 +194,7 @@ const pagesMax = 64;
 /** Lists, whole or paginated over one state: every page has the revision of the first one. */
 export class ObjectLister {
   readonly #context: ApiContext;
-  readonly #pages = new Map<string, Page>();
+  readonly #pages = new Map<string, ObjectPage>();
   #nextToken = 1;
 
   constructor(context: ApiContext) {
@@ -228,14 +228,14 @@ export class ObjectLister {
     this.#pages.clear();
   }
 
-  #firstPage(scope: ListScope): Page {
+  #firstPage(scope: ListScope): ObjectPage {
     return {
       revision: this.#context.store.revision,
       rest: selectObjects(this.#context, scope),
     };
   }
 
-  #pageOf(token: string): Page {
+  #pageOf(token: string): ObjectPage {
     if (!/^p\d+$/.test(token)) throw badRequest("continue key is not valid: encoding is invalid");
     const page = this.#pages.get(token);
     if (page) return page;
@@ -244,7 +244,7 @@ export class ObjectLister {
     );
   }
 
-  #remember(page: Page): string {
+  #remember(page: ObjectPage): string {
     const token = `p${this.#nextToken++}`;
     this.#pages.set(token, page);
     const [oldest] = this.#pages.keys();
