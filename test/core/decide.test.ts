@@ -23,7 +23,7 @@ describe("a departure in a phase of a newer version", () => {
         departures: [departure({ status, ...more })],
       });
       const found = inShort(snapshot).filter((one) => !one.startsWith("Schedule"));
-      expect(found).toEqual(nodes.length === 0 ? [] : ["Leave: LeftToOthers"]);
+      expect(found).toEqual(nodes.length === 0 ? [] : ["Skip: LeftToOthers"]);
       expect(decided(snapshot).filter(({ kind }) => kind === "Schedule")).toHaveLength(1);
     }
   });
@@ -40,27 +40,27 @@ describe("a node without a departure", () => {
   });
 
   it.each([
-    ["no policy matches", world({ policies: [] }), "Leave: NoPolicy"],
+    ["no policy matches", world({ policies: [] }), "Skip: NoPolicy"],
     [
       "has no providerID",
       world({ nodes: [node({ providerID: undefined })] }),
-      "Leave: NoProviderID",
+      "Skip: NoProviderID",
     ],
     [
       "has no launch time",
       world({ nodes: [node({ createdAt: undefined })] }),
-      "Leave: NoLaunchTime",
+      "Skip: NoLaunchTime",
     ],
     [
       "is on hold",
       world({ nodes: [node({ annotations: { "lastcall.dev/hold": "true" } })] }),
-      "Leave: OnHold",
+      "Skip: OnHold",
     ],
-    ["has a policy with dryRun", world({ policies: [{ ...spot, dryRun: true }] }), "Leave: Spaced"],
+    ["has a policy with dryRun", world({ policies: [{ ...spot, dryRun: true }] }), "Skip: Spaced"],
     [
       "has a paused policy",
       world({ policies: [{ ...spot, paused: true }] }),
-      "Leave: PolicyPaused",
+      "Skip: PolicyPaused",
     ],
   ])("that %s is left alone, with the reason", (_, snapshot, said) => {
     expect(inShort(snapshot)).toEqual([said]);
@@ -74,7 +74,7 @@ describe("a node without a departure", () => {
   it("is left cordoned if it is being deleted, which a finalizer may delay for long", () => {
     const annotations = { "lastcall.dev/departure": "n1-01234567" };
     const dying = node({ annotations, unschedulable: true, deletionAt: plus(now, hours(-1)) });
-    expect(inShort(world({ nodes: [dying] }))).toEqual(["Leave: NodeTerminating"]);
+    expect(inShort(world({ nodes: [dying] }))).toEqual(["Skip: NodeTerminating"]);
   });
 
   it("is scheduled under the next name after a rollback, at least ten minutes later", () => {
@@ -279,7 +279,7 @@ describe("a departure whose policy", () => {
   it("cannot be read only continues on a notice, and never under another policy", () => {
     const going = departure({ status: draining });
     const unread = { policies: [], badPolicies: [odd] };
-    expect(inShort(world({ departures: [going], ...unread }))).toContain("Leave: PolicyInvalid");
+    expect(inShort(world({ departures: [going], ...unread }))).toContain("Skip: PolicyInvalid");
     expect(inShort(world({ departures: [going] }))).toContain("Continue: Started");
     const noticed = { ...going, noticedAt: now };
     expect(inShort(world({ departures: [noticed], ...unread }))).toContain("Continue: Started");
@@ -300,7 +300,7 @@ describe("a departure whose policy", () => {
   it("cannot be read keeps its machine, although somebody holds it in its release", () => {
     const held = departure({ status: releasing, hold: true });
     const unread = { policies: [], badPolicies: [odd] };
-    expect(inShort(world({ departures: [held], ...unread }))).toContain("Leave: PolicyInvalid");
+    expect(inShort(world({ departures: [held], ...unread }))).toContain("Skip: PolicyInvalid");
   });
 
   it("cannot be read keeps its instant, under that policy", () => {
