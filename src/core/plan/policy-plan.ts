@@ -4,7 +4,14 @@ import type { Policy } from "../policy/policy.ts";
 import { type Instant, instant, later, type Millis, millis } from "../time/time.ts";
 import type { PlanCandidates, PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
 import { type MissedPlan, placeMissed, placeOverdue } from "./overdue-plan.ts";
-import { byTime, departureOf, type Job, placeJobs } from "./planned-departure.ts";
+import {
+  byTime,
+  departureOf,
+  isInTime,
+  type Job,
+  mayBeOnTime,
+  placeJobs,
+} from "./planned-departure.ts";
 import {
   bestGapMs,
   earlyInstants,
@@ -45,14 +52,22 @@ interface PolicyScene extends PlanCandidates {
  */
 export function planPolicy(input: PlanCandidates): PlacedPolicy {
   const scene = { ...input, hours: hoursUntilLastDeadline(input) };
-  const found = sortOut(input, scene.hours);
+  if (!mayBeOnTime(input)) return planAfter(scene, { isOnTime: false });
+  const onTime = planAfter(scene, { isOnTime: true });
+  return isInTime(onTime.departures, input) ? onTime : planAfter(scene, { isOnTime: false });
+}
+
+/** The plan if the newest start counts as on time, or does not. */
+function planAfter(scene: PolicyScene, { isOnTime }: { readonly isOnTime: boolean }): PlacedPolicy {
+  const { policy, hours } = scene;
+  const found = sortOut(scene, { hours, isOnTime });
   const classes = isToBlame(found, scene) ? withCrowdedMissed(found) : found;
   if (classes.missed.length === 0) {
     return placeClasses({ ...classes, beginsLate: undefined }, scene).placed;
   }
   const inTime = freeMissed(classes, scene);
   const gapInTime = strictGap(inTime, scene);
-  if (gapInTime >= input.policy.spacing.minMs) return placeClasses(inTime, scene).placed;
+  if (gapInTime >= policy.spacing.minMs) return placeClasses(inTime, scene).placed;
   const apart = placeClasses(classes, scene);
   // Without a reserve, the gap is wider with all of them in one plan.
   const isNarrow = inTime.missed.length === 0 && apart.missedGapMs < gapInTime;

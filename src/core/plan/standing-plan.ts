@@ -29,7 +29,7 @@ export function unlessBetter(
       continue;
     }
     const { keptAt = 0 } = job;
-    if (keptAt < at || keptAt < job.release || !isAllowed(keptAt, { job, open })) return fresh;
+    if (keptAt <= at || keptAt < job.release || !isAllowed(keptAt, { job, open })) return fresh;
     standing.push(departureOf(job, { at: keptAt, reason: reasonOf(job, keptAt, policy), hours }));
   }
   return isBetter(meritOf(fresh, input), meritOf(standing, input)) ? fresh : standing;

@@ -258,11 +258,14 @@ export interface Classes {
   readonly beginsLate: DueDeparture | undefined;
 }
 
-export function sortOut(input: PlanCandidates, hours: OpenHours): Classes {
+export function sortOut(
+  input: PlanCandidates,
+  { hours, isOnTime }: { readonly hours: OpenHours; readonly isOnTime: boolean },
+): Classes {
   const { candidates, at } = input;
   const open = openTime(hours.spans);
   const jobs = [...candidates].sort(oldestFirst).map((one, rank) => jobOf(one, rank, { open, at }));
-  const pace = paceOf(jobs, input);
+  const pace = paceOf(jobs, input, isOnTime);
   const due = dueDepartures(jobs, { ...input, opensAt: nextOpen(open, at), pace });
   const beginsLate = lateDeparture(due);
   const late = beginsLate === undefined ? pace.late : { at, plannedAt: beginsLate.at };

@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { NewestStart } from "../../../src/core/departure/decision.ts";
-import { type Job, paceOf } from "../../../src/core/plan/planned-departure.ts";
-import { instant, minutes, plus, seconds } from "../../../src/core/time/time.ts";
+import type { PlannedDeparture } from "../../../src/core/plan/fleet-plan.ts";
+import {
+  isInTime,
+  type Job,
+  mayBeOnTime,
+  paceOf,
+} from "../../../src/core/plan/planned-departure.ts";
+import { instant, plus, seconds } from "../../../src/core/time/time.ts";
 import { at } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
@@ -26,39 +32,51 @@ describe("the time by which a start may lag", () => {
     ["does not depend on departures far ahead", [-10, 890, 891], 60],
     ["is a minute if nothing is planned", [], 60],
   ])("%s", (_, ahead, expected) => {
-    const { lagMs } = paceOf(jobsAt(...ahead), { at: now, newestStart: undefined });
+    const { lagMs } = paceOf(jobsAt(...ahead), { at: now, newestStart: undefined }, false);
     expect(lagMs).toBe(expected * 1000);
   });
 });
 
-describe("the newest start", () => {
-  // The next departure is planned for six seconds after it.
-  const pace = (newestStart: NewestStart) => paceOf(jobsAt(2), { at: now, newestStart });
+/** Whether it counts at its planned instant, if the others then leave so many seconds from now. */
+function isOnTime(newestStart: NewestStart, ...ahead: readonly number[]): boolean {
+  const departures = ahead.map((one) => ({ departAt: now + one * 1000 }));
+  const policy = { at: now, newestStart };
+  return (
+    mayBeOnTime(policy) && isInTime(departures as unknown as readonly PlannedDeparture[], policy)
+  );
+}
 
-  it("counts at its planned instant if it lagged within that time", () => {
-    const { leftAt, late } = pace(started(4, 0.9));
-    expect([leftAt, late]).toEqual([now - 4000, undefined]);
+describe("the newest start", () => {
+  it("is on time if it lagged by less than a fifteenth of the distance to the next one", () => {
+    expect(isOnTime(started(4, 0.9), 2)).toBe(true);
+    expect(isOnTime(started(4, 1), 2)).toBe(false);
+    expect(isOnTime(started(4, 1), 12)).toBe(true);
   });
 
-  it("counts at its actual time if it was late, and the others make room for it", () => {
-    const { leftAt, late } = pace(started(4, 1));
-    expect(leftAt).toBe(now - 3000);
-    expect(late).toEqual({ at: now - 3000, plannedAt: now - 4000 });
+  it("may lag by up to a minute if the next departure is a quarter of an hour later", () => {
+    expect(isOnTime(started(60, 59.999), 840)).toBe(true);
+    expect(isOnTime(started(60, 60), 840)).toBe(false);
   });
 
   it.each([
     ["before its time", started(4, -3)],
     ["that was not planned", { at: instant(now - 4000), plannedAt: undefined }],
-  ])("%s counts at its actual time, and is not late", (_, newestStart) => {
-    const { leftAt, isOnTime, late } = pace(newestStart);
-    expect([leftAt, isOnTime, late]).toEqual([newestStart.at, false, undefined]);
+  ])("%s is not on time, and not late", (_, newestStart) => {
+    expect(isOnTime(newestStart, 900)).toBe(false);
+    const { leftAt, isOnTime: isPunctual, late } = paceOf([], { at: now, newestStart }, false);
+    expect([leftAt, isPunctual, late]).toEqual([newestStart.at, false, undefined]);
   });
 
-  it("may lag by up to a minute if the next departure is a quarter of an hour later", () => {
-    const next = jobsAt(900);
-    const lagging = { plannedAt: now, at: plus(now, minutes(1)) };
-    const onTime = { plannedAt: now, at: instant(lagging.at - 1) };
-    expect(paceOf(next, { at: now, newestStart: onTime }).isOnTime).toBe(true);
-    expect(paceOf(next, { at: now, newestStart: lagging }).isOnTime).toBe(false);
+  const newestStart = started(4, 1);
+
+  it("counts at its planned instant if it is on time", () => {
+    const { leftAt, late } = paceOf(jobsAt(2), { at: now, newestStart }, true);
+    expect([leftAt, late]).toEqual([now - 4000, undefined]);
+  });
+
+  it("counts at its actual time if it was late, and the others make room for it", () => {
+    const { leftAt, late } = paceOf(jobsAt(2), { at: now, newestStart }, false);
+    expect(leftAt).toBe(now - 3000);
+    expect(late).toEqual({ at: now - 3000, plannedAt: now - 4000 });
   });
 });
