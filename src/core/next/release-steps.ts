@@ -57,15 +57,28 @@ export function released(evaluation: Evaluation): StepFinding {
   const found = isGone ? undefined : machineGone(mode, evaluation);
   if (found !== undefined) return found;
   if (!isLookedAfter(evaluation)) return "Wait";
+  return nodeRemoved(evaluation);
+}
+
+/**
+ * Deletes the Node of a machine that is gone. If that is refused for long, the Node is left to
+ * others: its marks are removed, since a new machine may take it over.
+ */
+function nodeRemoved(evaluation: Evaluation): StepFinding {
+  const { memory, scene, now } = evaluation;
   const key = "remove node";
-  const removed = evaluation.ask({ kind: "RemoveNode", key });
-  if (removed !== undefined) return { event: "Released", reason: "Released" };
-  const refused = evaluation.memory.asked[key]?.fault;
-  if (refused === undefined) return "Wait";
-  const { node, departure } = evaluation.scene;
+  const isAnswered = evaluation.ask({ kind: "RemoveNode", key }) !== undefined;
+  const { fault, sinceMs = now.ms } = memory.asked[key] ?? {};
   // The answer was lost, or somebody else has deleted it.
-  if (node?.uid !== departure.node.uid) return { event: "Released", reason: "Released" };
-  retried(refused, evaluation);
+  const isGone = fault !== undefined && scene.node?.uid !== scene.departure.node.uid;
+  if (isAnswered || isGone) return { event: "Released", reason: "Released" };
+  if (fault === undefined) return "Wait";
+  const endsMs = sinceMs + scene.policy.instance.awaitMachineMs;
+  if (now.ms >= endsMs && fault.code !== "API_UNREACHABLE") {
+    return { event: "Released", reason: "Released", detail: fault.message };
+  }
+  retried(fault, evaluation);
+  if (now.ms < endsMs) evaluation.lookAtMs(endsMs);
   return "Wait";
 }
 

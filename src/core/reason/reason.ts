@@ -184,7 +184,8 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   AwaitingMachine: () => "is drained, and waits for the cloud to terminate its machine",
   MachineNotTaken: (f) =>
     `was drained and is uncordoned, because nothing terminated its machine${after(f)}`,
-  Released: () => "is drained, and its machine is released",
+  Released: (f) =>
+    `is drained, and its machine is released${f.detail === undefined ? "" : `, but its Node is not deleted: ${f.detail}`}`,
   NodeGone: () => "is gone: its Node object was deleted",
   MachineReplaced: () => "is gone: another machine has its name now",
   MachineRebooted: () => "was rebooted, which ended its departure",

@@ -115,3 +115,24 @@ it("a release is tried for its own time by each leader: that without one does no
   const { status } = next(scene, early.memory, timeAt(endsMs, 3));
   expect(status).toMatchObject({ phase: "RollingBack", reason: "ReleaseFailed" });
 });
+
+it("a machine that is gone is released, although its Node may not be deleted", () => {
+  const machine = { id: "id-1", mode: "Recreate" } as const;
+  const departure = { status: { ...releasing, machine } };
+  const scene = aScene({ departure, node: marked() });
+  const fault = { code: "API_REFUSED", message: "403: the webhook denied it", retryable: false };
+  const againMs = 7_200_000;
+  const asked = { "remove node": unanswered("RemoveNode", { fault, againMs }) };
+  const { awaitMachineMs } = policy.instance;
+  const early = next(scene, { ...start, releasedNumber: 1, asked }, timeAt(1000, 2));
+  expect(early.status).toMatchObject({ phase: "Releasing", reason: "ReleaseRetried" });
+  expect(early.lookAgainAt).toBe(at(awaitMachineMs));
+  expect(next(scene, early.memory, timeAt(awaitMachineMs, 3)).status).toMatchObject({
+    ...{ phase: "Ended", reason: "Released", outcome: "Planned" },
+    message: expect.stringContaining("the webhook denied it"),
+  });
+  // An API server that is away refuses nothing.
+  const away = unanswered("RemoveNode", { againMs });
+  const memory = { ...start, releasedNumber: 1, asked: { "remove node": away } };
+  expect(next(scene, memory, timeAt(awaitMachineMs, 3)).status.phase).toBe("Releasing");
+});
