@@ -49,10 +49,10 @@ export function uncordoned(evaluation: Evaluation): StepFinding {
   const { name } = departure;
   const freed = evaluation.ask({ kind: "Uncordon", departure: name, key: "uncordon" });
   if (freed !== undefined) return undefined;
-  const { fault, sinceMs = now.ms } = evaluation.memory.asked.uncordon ?? {};
+  const { fault, isInFlight, sinceMs = now.ms } = evaluation.memory.asked.uncordon ?? {};
   if (fault === undefined || scene.node?.uid === departure.node.uid) return "Wait";
   const endsMs = sinceMs + unseenFailingMs;
-  if (now.ms >= endsMs) return undefined;
+  if (now.ms >= endsMs) return isInFlight ? "Wait" : undefined;
   evaluation.lookAtMs(endsMs);
   return "Wait";
 }

@@ -68,13 +68,13 @@ function nodeRemoved(evaluation: Evaluation): StepFinding {
   const { memory, scene, now } = evaluation;
   const key = "remove node";
   const isAnswered = evaluation.ask({ kind: "RemoveNode", key }) !== undefined;
-  const { fault, sinceMs = now.ms } = memory.asked[key] ?? {};
+  const { fault, isInFlight, sinceMs = now.ms } = memory.asked[key] ?? {};
   // The answer was lost, or somebody else has deleted it.
   const isGone = fault !== undefined && scene.node?.uid !== scene.departure.node.uid;
   if (isAnswered || isGone) return { event: "Released", reason: "Released" };
   if (fault === undefined) return "Wait";
   const endsMs = sinceMs + scene.policy.instance.awaitMachineMs;
-  if (now.ms >= endsMs && fault.code !== "API_UNREACHABLE") {
+  if (now.ms >= endsMs && !isInFlight && fault.code !== "API_UNREACHABLE") {
     return { event: "Released", reason: "Released", detail: fault.message };
   }
   retried(fault, evaluation);
