@@ -19,7 +19,9 @@ import {
   machineId,
   machineStateOf,
   nodeOf,
+  noticeMs,
   policy,
+  taken,
   theNode,
   timeOf,
   type WorldPod,
@@ -30,6 +32,8 @@ export interface DepartureLimits {
   readonly pods: number;
   readonly kills: number;
   readonly losses: number;
+  readonly refusals?: number;
+  readonly notices?: 0 | 1;
   /** Other code in the place of the departure's own, to show that the rules see it. */
   readonly next?: typeof next;
 }
@@ -44,6 +48,7 @@ export function departureSpace(limits: DepartureLimits): StateSpace<DepartureWor
     ...{ status, known: status },
     ...{ memory: { ...freshMemory(timeOf(0, 0)), first }, flights: [], write: undefined },
     ...{ wakeMs: undefined, isOver: false, unrest: undefined, number: 0, kills: 0, losses: 0 },
+    ...{ refusals: 0, noticedMs: undefined, isSurprised: false },
   };
   return {
     first: evaluated(world, limits),
@@ -141,7 +146,20 @@ function successorsOf(
     ...aboutPods(world, limits),
     ...aboutTime(world, limits),
     ...aboutKill(world, limits),
+    ...aboutNotice(world, limits),
   ];
+}
+
+/** The watch shows a notice at any moment of a departure that has not ended. */
+function aboutNotice(
+  world: DepartureWorld,
+  limits: DepartureLimits,
+): readonly Successor<DepartureWorld>[] {
+  const { isOver, noticedMs, machine, status } = world;
+  const isLate = isOver || machine !== "Runs" || status.phase === "Ended";
+  if (limits.notices !== 1 || noticedMs !== undefined || isLate) return [];
+  const state = evaluated({ ...world, noticedMs: world.ms }, limits);
+  return [{ event: "a notice comes", state }];
 }
 
 function aboutFlight(
@@ -158,11 +176,21 @@ function aboutFlight(
     event: `${name} arrives`,
     state: told(carried, request, answer, limits),
   };
-  if (world.losses >= limits.losses) return [arrives];
+  const refused = told(
+    { ...world, flights, refusals: world.refusals + 1 },
+    request,
+    "Refused",
+    limits,
+  );
+  const possible =
+    world.refusals < (limits.refusals ?? 0)
+      ? [arrives, { event: `${name} is refused`, state: refused }]
+      : [arrives];
+  if (world.losses >= limits.losses) return possible;
   const lost = (state: DepartureWorld) =>
     told({ ...state, losses: world.losses + 1 }, request, "Lost", limits);
   return [
-    arrives,
+    ...possible,
     { event: `${name} is lost on its way`, state: lost({ ...world, flights }) },
     { event: `the answer to ${name} is lost`, state: lost(carried) },
   ];
@@ -201,7 +229,7 @@ function released(
   { key }: DepartureRequest,
   limits: DepartureLimits,
 ): [DepartureWorld, RequestAnswer] {
-  if (world.machine === "Gone") return [world, { kind: "Done" }];
+  if (world.machine !== "Runs") return [world, { kind: "Done" }];
   const { next: evaluate = next } = limits;
   const now = timeOf(world.ms, world.number + 1);
   const out = evaluate(sceneOf(world, true), world.memory, now);
@@ -210,12 +238,15 @@ function released(
   return [{ ...looked, machine: "Gone" }, { kind: "Done" }];
 }
 
-const lostFault: RequestFault = { code: "API_UNREACHABLE", message: "lost", retryable: true };
+const faults: Readonly<Record<"Lost" | "Refused", RequestFault>> = {
+  Lost: { code: "API_UNREACHABLE", message: "lost", retryable: true },
+  Refused: { code: "API_REFUSED", message: "403", retryable: false },
+};
 
 function told(
   world: DepartureWorld,
   request: DepartureRequest,
-  answer: Response | "Lost",
+  answer: Response | keyof typeof faults,
   limits: DepartureLimits,
 ): DepartureWorld {
   const { memory, ms } = world;
@@ -223,7 +254,9 @@ function told(
     const { drain } = memory;
     if (drain === undefined) return evaluated(world, limits);
     const heard: EvictionAnswer =
-      answer === "Lost" ? { kind: "NoAnswer", message: "lost" } : (answer as EvictionAnswer);
+      typeof answer === "string"
+        ? { kind: "NoAnswer", message: answer }
+        : (answer as EvictionAnswer);
     const about = { answer: heard, now: at(ms), rng: () => 0.5 };
     const after = drainAnswered(drain.memory, request.act, about);
     return evaluated(
@@ -234,8 +267,8 @@ function told(
   const { attempts = 1, sinceMs = ms } = memory.asked[request.key] ?? {};
   const ended = { kind: request.kind, attempts, sinceMs, isInFlight: false, answeredMs: ms };
   const one =
-    answer === "Lost"
-      ? { ...ended, answeredNumber: world.number + 1, fault: lostFault, againMs: ms + 1000 }
+    typeof answer === "string"
+      ? { ...ended, answeredNumber: world.number + 1, fault: faults[answer], againMs: ms + 1000 }
       : { ...ended, answeredNumber: world.number + 1, answer: answer as RequestAnswer };
   const asked = { ...memory.asked, [request.key]: one };
   return evaluated({ ...world, memory: { ...memory, asked } }, limits);
@@ -257,11 +290,17 @@ function aboutWrite(
     event: `${status.phase} is written`,
     state: evaluated({ ...written, known: status, memory: after }, limits),
   };
-  if (world.losses >= limits.losses) return [arrives];
+  const refusals = world.refusals + 1;
+  const refused = evaluated({ ...world, write: undefined, refusals }, limits);
+  const possible =
+    refusals <= (limits.refusals ?? 0)
+      ? [arrives, { event: `${status.phase} is refused`, state: refused }]
+      : [arrives];
+  if (world.losses >= limits.losses) return possible;
   const lost = (state: DepartureWorld) =>
     evaluated({ ...state, write: undefined, losses: world.losses + 1 }, limits);
   return [
-    arrives,
+    ...possible,
     { event: "a write is lost", state: lost(world) },
     // The next write finds it there, and replaces it: it is known to be its own.
     { event: `${status.phase} is written, and the answer is lost`, state: lost(written) },
@@ -286,8 +325,17 @@ function aboutTime(
 ): readonly Successor<DepartureWorld>[] {
   if (world.isOver) return [];
   const graceEnds = world.pods.flatMap(({ state, endsMs }) => (state === "Ending" ? endsMs : []));
-  const ms = Math.min(world.wakeMs ?? Number.POSITIVE_INFINITY, ...graceEnds);
+  const { noticedMs = Number.POSITIVE_INFINITY } = world;
+  const takenMs = world.machine === "Runs" ? noticedMs + noticeMs : Number.POSITIVE_INFINITY;
+  const ms = Math.min(world.wakeMs ?? Number.POSITIVE_INFINITY, takenMs, ...graceEnds);
   if (ms === Number.POSITIVE_INFINITY) return [];
+  // No request takes as long as a notice.
+  const isBusy = world.flights.length > 0 || world.write !== undefined;
+  if (ms === takenMs) {
+    if (isBusy) return [];
+    const after = evaluated(taken({ ...world, ms }), limits);
+    return [{ event: `the cloud takes the machine at ${ms / 1000} s`, state: after }];
+  }
   const pods = world.pods.map((one) =>
     one.state === "Ending" && one.endsMs <= ms ? gone(one) : one,
   );
@@ -319,6 +367,10 @@ function broken(world: DepartureWorld): string | undefined {
   if (machine === "Gone" && isPodLeft) return "a machine is released with a pod on it";
   if (machine === "Gone" && status.machine?.id !== machineId) {
     return "a machine is released that the cluster does not know";
+  }
+  if (world.isSurprised) return "the cloud takes a machine with a pod that nobody asked to leave";
+  if (isOver && world.noticedMs !== undefined && status.phase !== "Ended") {
+    return "a departure under a notice is over without an outcome";
   }
   if (!marks.isThere && machine === "Runs") return "the Node of a running machine is deleted";
   // What a killed leader writes late is cleared as marks of no departure, by the planner.

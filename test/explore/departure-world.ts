@@ -13,14 +13,20 @@ import { aDeparture, aPolicy } from "../core/fleet-builder.ts";
 
 /**
  * A planned departure of one node, from its start to its outcome, and everything that can happen to
- * it, in every order: requests and writes arrive or are lost, their answers too, pods exit, time
- * goes on, and the controller is killed. What is read is known at once and true.
+ * it, in every order: requests and writes arrive, are lost or refused, and their answers too, pods
+ * exit, time goes on, a notice comes, and the controller is killed. What is read is known at once
+ * and true.
  */
 export interface DepartureWorld {
   readonly ms: number;
   readonly pods: readonly WorldPod[];
   readonly node: { readonly isCordoned: boolean; readonly isThere: boolean };
-  readonly machine: "Runs" | "Gone";
+  /** `Taken`: by the cloud, when the time of its notice was over. */
+  readonly machine: "Runs" | "Gone" | "Taken";
+  /** When the cloud's notice came. */
+  readonly noticedMs: number | undefined;
+  /** A pod that nobody had asked to leave ended with the machine that the cloud took. */
+  readonly isSurprised: boolean;
   /** In the cluster. */
   readonly status: DepartureStatus;
   /** As the controller knows it: it does not hear of a write whose answer is lost. */
@@ -36,6 +42,7 @@ export interface DepartureWorld {
   readonly number: number;
   readonly kills: number;
   readonly losses: number;
+  readonly refusals: number;
 }
 
 export interface WorldPod {
@@ -79,12 +86,25 @@ export function nodeOf({ node: { isCordoned, isThere } }: DepartureWorld): NodeF
   return { ...theNode, annotations, unschedulable: isCordoned };
 }
 
-export function departureOf({ known }: DepartureWorld): Departure {
-  return { ...aDeparture(theNode, { cause: "Planned" }), status: known };
+/** How long the cloud waits after its notice. */
+export const noticeMs = 15_000;
+
+export function departureOf({ known, noticedMs }: DepartureWorld): Departure {
+  const planned = { ...aDeparture(theNode, { cause: "Planned" }), status: known };
+  if (noticedMs === undefined) return planned;
+  const deadlineAt = at(noticedMs + noticeMs);
+  return { ...planned, cause: "SpotInterruption", noticedAt: at(noticedMs), deadlineAt };
+}
+
+/** The cloud takes the machine, and its Node and pods go with it. */
+export function taken(world: DepartureWorld): DepartureWorld {
+  const isSurprised = world.pods.some(({ state }) => state === "Running");
+  const node = { isCordoned: false, isThere: false };
+  return { ...world, node, pods: world.pods.map(gone), machine: "Taken", isSurprised };
 }
 
 export function machineStateOf({ machine }: DepartureWorld) {
-  if (machine === "Gone") return { kind: "Absent" } as const;
+  if (machine !== "Runs") return { kind: "Absent" } as const;
   return { kind: "Present", id: machineId, bornAt: at(-9e6), running: true } as const;
 }
 
@@ -105,7 +125,8 @@ export function gone({ uid }: WorldPod): WorldPod {
 export function essence(world: DepartureWorld): unknown {
   const { ms, node: marks, machine, status, known, memory, flights, write } = world;
   return [
-    ...[ms, marks, machine, world.wakeMs, world.isOver, world.kills, world.losses, world.pods],
+    ...[ms, marks, machine, world.wakeMs, world.isOver, world.pods],
+    ...[world.kills, world.losses, world.refusals, world.noticedMs, world.isSurprised],
     ...[essenceOf(status), essenceOf(known), write && [essenceOf(write.status), write.isOrphan]],
     flights.map(({ request, isOrphan }) => [request.key, isOrphan]).toSorted(),
     withoutNumbers(memory),
