@@ -1,6 +1,6 @@
 /** What a viewer has chosen about lists of nodes, which the page's address keeps. */
 import { replaceSearch } from "./browser.ts";
-import { useState } from "./preact.ts";
+import { useEffect, useState } from "./preact.ts";
 
 const sortColumns = ["time", "node", "zone", "pool", "why", "status"] as const;
 export type SortColumn = (typeof sortColumns)[number];
@@ -52,6 +52,12 @@ export interface ListView {
 /** In the part of the address before the fragment, which links between views do not change. */
 export function useListChoice(): ListView {
   const [choice, setChoice] = useState(() => choiceIn(location.search));
+  useEffect(() => {
+    // Back and forward may lead to an address with another choice.
+    const follow = (): void => setChoice(choiceIn(location.search));
+    addEventListener("popstate", follow);
+    return () => removeEventListener("popstate", follow);
+  }, []);
   const choose = (change: Partial<ListChoice>): void => {
     const next = { ...choice, ...change };
     replaceSearch(searchOf(next));

@@ -214,10 +214,11 @@ export function usePlace(): PagePlace {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {
     const follow = (): void => setHash(location.hash);
-    addEventListener("hashchange", follow);
+    // Not `hashchange`: Back to an address with another filter does not fire it.
+    addEventListener("popstate", follow);
     // The user may have navigated between the page's first rendering and this.
     follow();
-    return () => removeEventListener("hashchange", follow);
+    return () => removeEventListener("popstate", follow);
   }, []);
   return placeOf(hash);
 }

@@ -116,6 +116,29 @@ test("the page follows an address that changes while it is first drawn", async (
   await quick.close();
 });
 
+/** Another tab, on the board's start page. */
+async function fresh() {
+  const visitor = await context.newPage();
+  await visitor.goto(new URL(".#/", url).href);
+  await visitor.locator("table.next tbody tr").first().waitFor();
+  return { page: visitor, close: () => visitor.close() };
+}
+
+test("the filter follows to other views, and Back shows what the earlier address says", async () => {
+  const { page: visitor, close } = await fresh();
+  const filter = visitor.getByRole("searchbox", { name: "Filter" });
+  await filter.fill("n2");
+  await visitor.getByRole("link", { name: "Timeline" }).click();
+  await expect.poll(() => visitor.locator(".drawing g.lane").count()).toBe(1);
+  await filter.fill("n3");
+  await expect.poll(() => visitor.url()).toMatch(/\?filter=n3#\/timeline$/);
+  await visitor.goBack();
+  await expect.poll(() => visitor.url()).toMatch(/\?filter=n2#\/$/);
+  await expect.poll(() => visitor.locator("table.next a.name").allTextContents()).toEqual(["n2"]);
+  expect(await filter.inputValue()).toBe("n2");
+  await close();
+});
+
 test("the browser sends the board's cookie to no other server on this machine", async () => {
   const heard: string[] = [];
   const other = createServer((request, response) => {
