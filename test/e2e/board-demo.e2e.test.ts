@@ -239,6 +239,13 @@ describe("the board of the demo", () => {
     await page.locator(".drawing svg").focus();
     await page.keyboard.press("ArrowDown");
     await expect.poll(() => page.locator("figcaption").textContent()).toMatch(/^spot-/);
+    // The demo's keys work here as well.
+    const said = page.locator(".stage-speed");
+    const before = await said.textContent();
+    await page.keyboard.press("Space");
+    await expect.poll(() => said.textContent()).not.toBe(before);
+    await page.keyboard.press("Space");
+    await expect.poll(() => said.textContent()).toBe(before);
     await page.getByRole("button", { name: "Table" }).click();
     expect(await page.locator("table.lanes tbody tr").count()).toBeGreaterThan(15);
   });

@@ -48,7 +48,7 @@ function pressKey(key: DemoKey): void {
   postJson("api/demo/key", { key }).catch(() => undefined);
 }
 
-const takers = "input, textarea, select, dialog, svg";
+const takers = "input, textarea, select, dialog";
 
 /**
  * The demo's keys, unless another element has the keyboard focus: a text field, a dialog, or a
