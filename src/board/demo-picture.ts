@@ -213,7 +213,10 @@ function lossText({ lostAtLimit, lostAtOnce, podsKilled }: FleetFigures): string
   if (lostAtLimit === 0) {
     return `no node reached 24 h (up to ${lostAtOnce} within one hour ${wasOrWere(lostAtOnce)} interrupted early), and ${killed}`;
   }
-  return `${counted(lostAtLimit, "node")} ${wasOrWere(lostAtLimit)} lost at 24 h (up to ${lostAtOnce} within one hour), and ${killed}`;
+  // Otherwise more seem to be lost within one hour than altogether.
+  const early = lostAtOnce > lostAtLimit ? ", including early ones" : "";
+  const lost = `${counted(lostAtLimit, "node")} ${wasOrWere(lostAtLimit)} lost at 24 h`;
+  return `${lost} (up to ${lostAtOnce} within one hour${early}), and ${killed}`;
 }
 
 function killedText(pods: number): string {

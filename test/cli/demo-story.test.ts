@@ -62,7 +62,7 @@ describe("The story of the demo", () => {
     ],
     ["With Lastcall 2 had not left yet.", { ...atLimit, nodesLeft: 2 }],
     [
-      "Without Lastcall 17 nodes were lost at 24 h (up to 19 within one hour), and 51 pods were killed. With Lastcall no node reached 24 h (up to 3 within one hour were interrupted early), and no pod was killed.",
+      "Without Lastcall 17 nodes were lost at 24 h (up to 19 within one hour, including early ones), and 51 pods were killed. With Lastcall no node reached 24 h (up to 3 within one hour were interrupted early), and no pod was killed.",
       {
         ...{ ...atLimit, nodesLeftWithout: 0 },
         without: { lostAtLimit: 17, lostAtOnce: 19, podsKilled: 51, replacements: 18 },
