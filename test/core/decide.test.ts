@@ -57,11 +57,7 @@ describe("a node without a departure", () => {
       "Skip: OnHold",
     ],
     ["has a policy with dryRun", world({ policies: [{ ...spot, dryRun: true }] }), "Skip: Spaced"],
-    [
-      "has a paused policy",
-      world({ policies: [{ ...spot, paused: true }] }),
-      "Skip: PolicyPaused",
-    ],
+    ["has a paused policy", world({ policies: [{ ...spot, paused: true }] }), "Skip: PolicyPaused"],
   ])("that %s is left alone, with the reason", (_, snapshot, said) => {
     expect(inShort(snapshot)).toEqual([said]);
   });

@@ -253,14 +253,14 @@ describe("requests of several nodes", () => {
 
   it("pass the budgets at their deadline one by one, spacing.min apart", () => {
     const deadlineAt = plus(now, minutes(30));
-    const after = (sinceStart: number) => {
+    const minutesLater = (sinceStart: number) => {
       const first = request("n1", begunAt(plus(deadlineAt, minutes(-sinceStart))));
       const departures = [first, request("n2"), request("n3")];
       return world({ nodes, policies: [policy], departures });
     };
     const held = ["n2 Note BudgetSpent", "n3 Note BudgetSpent"];
-    expect(about(after(9), deadlineAt)).toEqual(held);
-    expect(about(after(10), deadlineAt)).toEqual(["n2 Begin Requested"]);
+    expect(about(minutesLater(9), deadlineAt)).toEqual(held);
+    expect(about(minutesLater(10), deadlineAt)).toEqual(["n2 Begin Requested"]);
   });
 
   it("that name no policy are given the one that selects their node, which counts them", () => {
