@@ -9,6 +9,7 @@ import type {
   FactName,
   FactTypes,
   Need,
+  RequestFault,
   SceneFact,
   SceneFacts,
 } from "../../core/next/scene.ts";
@@ -128,8 +129,10 @@ export class FactReader {
     reader.faults += 1;
     const restMs = backoffMs(reader.faults - 1, rng, { mostMs: longestPause(departure) });
     reader.failed = { atMs: clock.monotonic(), restMs };
-    const sinceMs = before?.kind === "Failed" ? before.sinceMs : clock.monotonic();
-    this.#set(name, { kind: "Failed", fault: faultOf(error), sinceMs });
+    const fault = faultOf(error);
+    const isSame = before?.kind === "Failed" && isAway(before.fault) === isAway(fault);
+    const sinceMs = isSame ? before.sinceMs : clock.monotonic();
+    this.#set(name, { kind: "Failed", fault, sinceMs });
     this.#subject.onFault(name, error);
     this.#subject.onFact(name);
   }
@@ -308,6 +311,11 @@ export class FactReader {
       }),
     );
   }
+}
+
+/** An API server that is away refuses nothing: a refusal counts from its first answer. */
+function isAway({ code }: RequestFault): boolean {
+  return code === "API_UNREACHABLE";
 }
 
 function newReader(): Reader {

@@ -25,6 +25,9 @@ export function watched(found: StepFinding, evaluation: Evaluation): StepFinding
   const { trouble, now, scene } = evaluation;
   const mostMs = mostFailingMs(evaluation.departure, scene.policy);
   if (found !== "Wait" || trouble === undefined || mostMs === undefined) return found;
+  // Before the drain a start is planned again. A drain goes on when the API server is back.
+  const isAway = trouble.fault.code === "API_UNREACHABLE";
+  if (isAway && evaluation.status.phase === "Draining") return found;
   const endsMs = trouble.sinceMs + mostMs;
   if (now.ms < endsMs) {
     evaluation.lookAtMs(endsMs);

@@ -139,3 +139,20 @@ describe("a node that the watch shows as gone, and that cannot be read", () => {
     expect(next(scene, memory, timeAt(2000, 2)).requests).toEqual([]);
   });
 });
+
+describe("a drain whose node could not be read when it began", () => {
+  const status = statusIn(["Preparing", "Draining"]);
+  const phaseWith = (code: string) => {
+    const facts = { nodeNow: failed({ code, retryable: true }) };
+    const scene = aScene({ departure: { status }, node: marked(), facts });
+    return next(scene, start, timeAt(policy.drain.timeoutMs, 2)).status.phase;
+  };
+
+  it("is not given up for an API server that is away: nobody could act meanwhile", () => {
+    expect(phaseWith("API_UNREACHABLE")).toBe("Draining");
+  });
+
+  it("is given up if that is refused for its timeout", () => {
+    expect(phaseWith("API_REFUSED")).toBe("RollingBack");
+  });
+});
