@@ -149,7 +149,7 @@ describe("a plan of which the controller starts no departure", () => {
     const [spot] = (JSON.parse(out) as PlanReport).policies;
     expect(code).toBe(0);
     expect(spot?.forecast.feasible).toBe(false);
-    expect(spot?.forecast.explain).toMatch(/^1 node held back, because a policy that might own/);
+    expect(spot?.forecast.explain).toMatch(/^1 node is held back, because a policy that might own/);
   });
 });
 
