@@ -253,7 +253,7 @@ describe("lastcall setup aws --undo", () => {
     const before = aws.standing();
     const { code, err } = await setup({ undo: true });
     expect(code).toMatchObject({ code: "SCRIPT_FAILED" });
-    expect(err).toContain("Its tag is only the cluster's name, as set by Terraform,");
+    expect(err).toContain("Its tag is only the cluster's name, as set by Terraform and");
     expect(aws.standing()).toEqual(before);
     aws.put("role", clusterArn);
     expect((await setup({ undo: true })).code).toBe(0);
