@@ -98,8 +98,12 @@ function policyLines({ plan, departures, unread = [] }: HeadlineFacts): readonly
   return [
     ...plan.policies.map((one) => {
       const { name } = one.policy;
-      const of = { blocked: blockedNodes(plan, name), held: held.get(name) ?? [], at: plan.at };
-      return policyLine(one, of);
+      return policyLine(one, {
+        blocked: blockedNodes(plan, name),
+        held: held.get(name) ?? [],
+        isUnread: unread.includes("departures"),
+        at: plan.at,
+      });
     }),
     ...plan.bad.map(({ policy, nodes }) =>
       line("Policy", "Bad", `It cannot be read${nodesStay(nodes)}: ${policy.problem}`, {
@@ -113,12 +117,20 @@ interface HeldAndBlocked {
   readonly blocked: readonly NotPlanned[];
   /** Due departures that do not start. */
   readonly held: readonly Departure[];
+  /** Whether departures may not be read, so that nobody knows which of them are held or late. */
+  readonly isUnread: boolean;
   readonly at: Instant;
 }
 
-function policyLine(plan: PolicyPlan, { blocked, held, at }: HeldAndBlocked): HeadlineLine {
+function policyLine(
+  plan: PolicyPlan,
+  { blocked, held, isUnread, at }: HeldAndBlocked,
+): HeadlineLine {
   const { policy } = plan;
   const { reason, explain } = policyStanding(plan, blocked);
+  if (isUnread && (reason === "InTime" || reason === "Late")) {
+    return line("Policy", "Note", cannotBeRead("departures"), { policy: policy.name });
+  }
   const { freezeUntil } = policy.gates;
   const frozen = freezeUntil !== undefined && freezeUntil > at ? freezeUntil : undefined;
   const isNoted = reason === "Paused" || policy.dryRun || frozen !== undefined || held.length > 0;

@@ -140,6 +140,9 @@ describe("the headline of a fleet", () => {
     expect(of("Leaving")).toMatchObject([{ text: "The departures cannot be read" }]);
     expect(of("Next")).toEqual([]);
     expect(headline({ policies: [] })("Policy")).toMatchObject([{ tone: "Bad" }]);
+    expect(headline({}, { unread: ["departures"] })("Policy")).toMatchObject([
+      { tone: "Note", text: "The departures cannot be read", policy: "spot" },
+    ]);
   });
 
   it.each<[OperationStanding["controller"], string, string]>([
