@@ -14,9 +14,13 @@ import {
 import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { root } from "../../tools/source-tree.ts";
 import { waitUntil } from "../support/wait-until.ts";
+
+// Several processes start one after another, and compile at low priority, on a machine that is busy.
+vi.setConfig({ testTimeout: 120_000 });
+const startedWithinMs = 60_000;
 
 /** A compiler that records its start, and exits when the pipe is written to. */
 const compiler = `#!/bin/sh
@@ -82,7 +86,10 @@ function startBuilder(more: Readonly<Record<string, string>> = {}) {
   });
   const ended = new Promise<number | null>((resolve) => child.once("close", resolve));
   const says = (what: string) =>
-    waitUntil(async () => said.err.includes(what), { what: `it says ${what}`, timeoutMs: 15_000 });
+    waitUntil(async () => said.err.includes(what), {
+      what: `it says ${what}`,
+      timeoutMs: startedWithinMs,
+    });
   return { child, said, ended, says };
 }
 
@@ -92,7 +99,10 @@ function builds(): number {
 }
 
 function compiling(count: number) {
-  return waitUntil(async () => builds() === count, { what: "it compiles", timeoutMs: 15_000 });
+  return waitUntil(async () => builds() === count, {
+    what: "it compiles",
+    timeoutMs: startedWithinMs,
+  });
 }
 
 /** Lets a running compiler exit. */

@@ -73,7 +73,8 @@ export const explained: Readonly<Record<Reason, string>> = {
   AwaitingMachine: "はドレインが完了し、クラウドがマシンを終了するのを待ちます",
   MachineNotTaken:
     "はドレインされましたが、マシンが終了されなかったため cordon を解除しました[: {detail}]",
-  Released: "はドレインが完了し、マシンが解放されました",
+  Released:
+    "はドレインが完了し、マシンが解放されました[が、Node オブジェクトは削除されていません: {detail}]",
   NodeGone: "はなくなりました。ノードが削除されました",
   MachineReplaced: "はなくなりました。今は別のマシンがその名前です",
   MachineRebooted: "は再起動されたため、出発が終了しました",
