@@ -18,7 +18,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { root } from "../../tools/source-tree.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
-// Several processes start one after another, and compile at low priority, on a machine that is busy.
+// Several processes start one after another, and compile at low priority on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 const startedWithinMs = 60_000;
 
