@@ -9,7 +9,6 @@ import type {
   FactName,
   FactTypes,
   Need,
-  RequestFault,
   SceneFact,
   SceneFacts,
 } from "../../core/next/scene.ts";
@@ -20,7 +19,7 @@ import { LastcallError } from "../../errors.ts";
 import { findUnplacedPods } from "../capacity-search.ts";
 import { releaserOf } from "../release-checks.ts";
 import { type DepartureOptions, longestPause } from "./departure-options.ts";
-import { faultOf } from "./refusals.ts";
+import { failingSince, faultOf } from "./refusals.ts";
 
 /** What the facts are about, as it is when one is read. */
 export interface ReadSubject {
@@ -130,8 +129,8 @@ export class FactReader {
     const restMs = backoffMs(reader.faults - 1, rng, { mostMs: longestPause(departure) });
     reader.failed = { atMs: clock.monotonic(), restMs };
     const fault = faultOf(error);
-    const isSame = before?.kind === "Failed" && isAway(before.fault) === isAway(fault);
-    const sinceMs = isSame ? before.sinceMs : clock.monotonic();
+    const former = before?.kind === "Failed" ? before : undefined;
+    const sinceMs = failingSince(fault, { before: former, nowMs: clock.monotonic() });
     this.#set(name, { kind: "Failed", fault, sinceMs });
     this.#subject.onFault(name, error);
     this.#subject.onFact(name);
@@ -311,11 +310,6 @@ export class FactReader {
       }),
     );
   }
-}
-
-/** An API server that is away refuses nothing: a refusal counts from its first answer. */
-function isAway({ code }: RequestFault): boolean {
-  return code === "API_UNREACHABLE";
 }
 
 function newReader(): Reader {

@@ -2,7 +2,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import { backoffMs, type Rng } from "../../core/chance/chance.ts";
 import { isNoticed } from "../../core/departure/departure.ts";
 import { mostFailingMs } from "../../core/next/given-up.ts";
-import type { RequestFault } from "../../core/next/scene.ts";
+import { isAway, type RequestFault } from "../../core/next/scene.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
 import { type DepartureOptions, longestPause } from "./departure-options.ts";
@@ -18,6 +18,24 @@ const restMs: Millis = minutes(1);
 /** How long something fails that may pass, before an Event tells of it; and how often it does. */
 const announcedAfterMs: Millis = minutes(1);
 const announcedEveryMs: Millis = minutes(30);
+
+/** A fault that goes on. */
+interface Failing {
+  readonly fault: RequestFault;
+  /** Monotonic. */
+  readonly sinceMs: number;
+}
+
+/**
+ * Since when something fails (monotonic). An API server that is away refuses nothing, so a refusal
+ * counts from its first answer: otherwise the first one after an outage would be the last.
+ */
+export function failingSince(
+  fault: RequestFault,
+  { before, nowMs }: { readonly before: Failing | undefined; readonly nowMs: number },
+): number {
+  return before !== undefined && isAway(before.fault) === isAway(fault) ? before.sinceMs : nowMs;
+}
 
 /** An error as data. */
 export function faultOf(error: unknown): RequestFault {
@@ -60,7 +78,8 @@ export class Refusals {
   tellAlways(error: unknown, sinceMs: number): void {
     const { seen } = this.#state;
     const { metrics, log, clock } = this.#options;
-    const { code, message, retryable } = faultOf(error);
+    const fault = faultOf(error);
+    const { code, message, retryable } = fault;
     if (retryable) this.#telemetry.faulted("retrying", seen, error);
     else {
       metrics.count("lastcall_errors_total", { code });
@@ -69,7 +88,7 @@ export class Refusals {
     const nowMs = clock.monotonic();
     const isNew = retryable && nowMs - sinceMs < announcedAfterMs;
     // An API server that is away takes no Event, either.
-    if (isNew || code === "API_UNREACHABLE" || nowMs < this.#announcedMs + announcedEveryMs) return;
+    if (isNew || isAway(fault) || nowMs < this.#announcedMs + announcedEveryMs) return;
     this.#announcedMs = nowMs;
     this.#telemetry.refused(seen, message);
   }

@@ -2,11 +2,12 @@ import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
 import { drainAnswered, drainSent } from "../../core/drain/drain-memory.ts";
 import type { DrainAct } from "../../core/drain/drain-progress.ts";
 import type { AskedRequest, DepartureRequest, RequestAnswer } from "../../core/next/request.ts";
+import type { RequestFault } from "../../core/next/scene.ts";
 import { LastcallError } from "../../errors.ts";
 import type { DepartureOptions } from "./departure-options.ts";
 import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import type { OpenState } from "./open-state.ts";
-import { faultOf, type Refusals } from "./refusals.ts";
+import { failingSince, faultOf, type Refusals } from "./refusals.ts";
 import type { RequestSender } from "./request-sender.ts";
 
 /** The log events of faults that nothing waits for. */
@@ -150,12 +151,19 @@ export class RequestsInFlight {
       return;
     }
     const asked = state.memory.asked[key] ?? this.#askedAgain(request);
+    const sinceMs = this.#failingSince(asked, fault);
     const event = faultEvents[kind];
-    if (event === undefined) refusals.tell(error, asked.sinceMs);
+    if (event === undefined) refusals.tell(error, sinceMs);
     else telemetry.faulted(event, state.seen, error);
     const ended = this.#now();
     const againMs = ended.answeredMs + refusals.pauseAfter(fault, asked.attempts);
-    state.setAsked(key, { ...asked, ...ended, fault, againMs });
+    state.setAsked(key, { ...asked, ...ended, fault, sinceMs, againMs });
+  }
+
+  #failingSince({ fault: before, sinceMs }: AskedRequest, fault: RequestFault): number {
+    if (before === undefined) return sinceMs;
+    const nowMs = this.#options.options.clock.monotonic();
+    return failingSince(fault, { before: { fault: before, sinceMs }, nowMs });
   }
 
   #now() {

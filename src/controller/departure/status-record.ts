@@ -12,7 +12,7 @@ import { type Millis, millis, seconds } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
 import { type DepartureOptions, longestPause } from "./departure-options.ts";
 import type { OpenState } from "./open-state.ts";
-import { faultOf, type Refusals } from "./refusals.ts";
+import { failingSince, faultOf, type Refusals } from "./refusals.ts";
 import type { StatusWriter } from "./status-writer.ts";
 
 /** Progress is written at most this often, and for this long the status yields to evictions. */
@@ -192,12 +192,14 @@ export class StatusRecord {
       onUnstarted(error);
       return;
     }
-    this.#unwritten ??= { fault, sinceMs: clock.monotonic() };
+    const before = this.#unwritten;
+    const sinceMs = failingSince(fault, { before, nowMs: clock.monotonic() });
+    this.#unwritten = { fault, sinceMs };
     this.#faults += 1;
     // Progress only informs people.
     if (isProgress(recorded.status, state.newest)) {
       log.warn("progress-not-written", { error: messageOf(error) });
-    } else refusals.tellAlways(error, this.#unwritten.sinceMs);
+    } else refusals.tellAlways(error, sinceMs);
     this.#failed = { atMs: clock.monotonic(), restMs: refusals.pauseAfter(fault, this.#faults) };
   }
 }

@@ -2,6 +2,7 @@ import { type Departure, isVoluntary } from "../departure/departure.ts";
 import type { Policy } from "../policy/policy.ts";
 import { type Millis, minutes } from "../time/time.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
+import { isAway } from "./scene.ts";
 
 /** Before the drain there is nothing to lose: the node is planned again. */
 const startFailingMs: Millis = minutes(1);
@@ -26,8 +27,7 @@ export function watched(found: StepFinding, evaluation: Evaluation): StepFinding
   const mostMs = mostFailingMs(evaluation.departure, scene.policy);
   if (found !== "Wait" || trouble === undefined || mostMs === undefined) return found;
   // Before the drain a start is planned again. A drain goes on when the API server is back.
-  const isAway = trouble.fault.code === "API_UNREACHABLE";
-  if (isAway && evaluation.status.phase === "Draining") return found;
+  if (isAway(trouble.fault) && evaluation.status.phase === "Draining") return found;
   const endsMs = trouble.sinceMs + mostMs;
   if (now.ms < endsMs) {
     evaluation.lookAtMs(endsMs);

@@ -3,7 +3,7 @@ import { formatDuration } from "../time/time.ts";
 import { takenByOthers } from "./cloud-takes.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
 import type { AskedRequest } from "./request.ts";
-import type { RequestFault } from "./scene.ts";
+import { isAway, type RequestFault } from "./scene.ts";
 
 export function releaseKey(id: string): string {
   return `release ${id}`;
@@ -97,10 +97,11 @@ function seenAfter(
   return evaluation.faultOf("machine") === undefined ? undefined : "Unknown";
 }
 
-/** Since when the API server refuses (one that is away refuses nothing), and what got no answer. */
-function noteFault({ code }: RequestFault, evaluation: Evaluation): void {
+/** Since when the API server refuses, and what got no answer. */
+function noteFault(fault: RequestFault, evaluation: Evaluation): void {
+  const { code } = fault;
   const { now, memory } = evaluation;
-  if (code === "API_UNREACHABLE") evaluation.remember({ refusedMs: undefined });
+  if (isAway(fault)) evaluation.remember({ refusedMs: undefined });
   else if (code.startsWith("API_") && memory.refusedMs === undefined) {
     evaluation.remember({ refusedMs: now.ms });
   }

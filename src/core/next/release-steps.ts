@@ -6,6 +6,7 @@ import { type Evaluation, firstUnmet, type Step, type StepFinding } from "./eval
 import { deletedBefore, isLookedAfter, lookedAt } from "./last-look.ts";
 import { machineRecorded, providerOf } from "./machine-record.ts";
 import { isLast, releaseFailed, releaseKey, retried } from "./release-fault.ts";
+import { isAway } from "./scene.ts";
 
 /**
  * Waits until the scheduler has seen the cordon. A node without pods is drained at once, and pods
@@ -74,7 +75,7 @@ function nodeRemoved(evaluation: Evaluation): StepFinding {
   if (isAnswered || isGone) return { event: "Released", reason: "Released" };
   if (fault === undefined) return "Wait";
   const endsMs = sinceMs + scene.policy.instance.awaitMachineMs;
-  if (now.ms >= endsMs && !isInFlight && fault.code !== "API_UNREACHABLE") {
+  if (now.ms >= endsMs && !isInFlight && !isAway(fault)) {
     return { event: "Released", reason: "Released", detail: fault.message };
   }
   retried(fault, evaluation);

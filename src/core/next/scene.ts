@@ -29,6 +29,11 @@ export interface RequestFault {
   readonly retryable: boolean;
 }
 
+/** Whether the API server is away: it has refused nothing, and nobody could act. */
+export function isAway({ code }: RequestFault): boolean {
+  return code === "API_UNREACHABLE";
+}
+
 /**
  * `number` is that of the evaluation that asked for it: an answer may be older than its arrival,
  * but never than its question. What is followed has the number of its first list, and is newer
