@@ -6,6 +6,7 @@ import {
   isLive,
   isNoticed,
   isUnderWay,
+  policyNameOf,
 } from "../core/departure/departure.ts";
 import type { FleetPlan, NotPlanned, PlannedDeparture } from "../core/plan/fleet-plan.ts";
 import { lifetimeEnd } from "../core/plan/lifetime-end.ts";
@@ -108,7 +109,7 @@ function nodeRow(node: NodeFacts, { departure: live, ...story }: NodeStory): Boa
   const { planned, left } = story;
   const departure = live && isPausedDeparture(live, left) ? undefined : live;
   const entry = planned?.entry;
-  const policy = planned?.policy ?? left?.policy ?? departure?.policy ?? null;
+  const policy = planned?.policy ?? left?.policy ?? (departure && policyNameOf(departure)) ?? null;
   const departAt = departure?.departAt ?? entry?.departAt ?? null;
   const state = stateOf(departure, departAt !== null);
   const said = state === "Leaving" || state === "Held" ? departure?.status : undefined;
@@ -181,7 +182,8 @@ function settledBy(departure: Departure | undefined) {
 }
 
 function nodelessRow(departure: Departure): BoardRow {
-  const { node, status, policy = null } = departure;
+  const { node, status } = departure;
+  const policy = policyNameOf(departure) ?? null;
   return {
     ...{ id: node.uid, uid: node.uid, node: node.name, zone: "", pool: "", policy },
     state: stateOf(departure, true),

@@ -2,7 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { NodeMarks } from "../contracts/cluster.ts";
 import type { GaugeSample, Log, MetricLabels, Telemetry } from "../contracts/telemetry.ts";
 import type { Snapshot } from "../core/departure/decision.ts";
-import { type Departure, isLive } from "../core/departure/departure.ts";
+import { type Departure, isLive, policyNameOf } from "../core/departure/departure.ts";
 import type { FleetPlan, PolicyPlan } from "../core/plan/fleet-plan.ts";
 import { type SoonChange, soonChanges } from "../core/plan/plan-status.ts";
 import { counted, isOrAre } from "../core/reason/counted.ts";
@@ -118,7 +118,9 @@ function deadlinesOf(
   const planned = policies.flatMap(({ policy, departures: entries }) =>
     entries.map(({ deadlineAt }) => ({ policy: policy.name, deadlineAt })),
   );
-  const underWay = departures.filter(isLive).flatMap(({ policy = "", deadlineAt }) => {
+  const underWay = departures.filter(isLive).flatMap((departure) => {
+    const { deadlineAt } = departure;
+    const policy = policyNameOf(departure) ?? "";
     return deadlineAt === undefined ? [] : [{ policy, deadlineAt }];
   });
   return [...planned, ...underWay];
@@ -127,7 +129,7 @@ function deadlinesOf(
 function phaseSamples(departures: readonly Departure[]): Sample[] {
   const counts = new Map<string, { labels: MetricLabels; value: number }>();
   for (const departure of departures.filter(isLive)) {
-    const labels = { policy: departure.policy ?? "", phase: departure.status.phase };
+    const labels = { policy: policyNameOf(departure) ?? "", phase: departure.status.phase };
     const key = `${labels.policy}/${labels.phase}`;
     counts.set(key, { labels, value: (counts.get(key)?.value ?? 0) + 1 });
   }

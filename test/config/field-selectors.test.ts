@@ -12,6 +12,7 @@ it.each([
   ["status.phase!=Ended", ["n1"]],
   ["spec.node.name=n2", ["n2"]],
   ["spec.cause=Manual", ["n3"]],
+  ["status.policy=spot", ["n3"]],
 ])("kubectl get departures --field-selector %s", async (fieldSelector, names) => {
   const api = await modelClusterApi(clock);
   for (const [name, policy, cause, outcome] of [
@@ -30,7 +31,9 @@ it.each([
     const patched = await api.send({
       ...{ method: "PATCH", path: `${departuresPath}/${name}/status` },
       ...{ patchType: "application/merge-patch+json" },
-      body: { status: { phase: "Ended", outcome } },
+      body: {
+        status: { phase: "Ended", outcome, ...(policy === undefined && { policy: "spot" }) },
+      },
     });
     expect(patched.status).toBe(200);
   }

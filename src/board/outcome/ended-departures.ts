@@ -1,4 +1,9 @@
-import { type Departure, type DrainCounts, isLive } from "../../core/departure/departure.ts";
+import {
+  type Departure,
+  type DrainCounts,
+  isLive,
+  policyNameOf,
+} from "../../core/departure/departure.ts";
 import {
   fieldsOf,
   isFields,
@@ -33,7 +38,8 @@ import {
 /** The outcome of a departure; undefined while it is live. */
 export function pastDeparture(departure: Departure): PastDeparture | undefined {
   if (isLive(departure)) return undefined;
-  const { uid: id, name, node, policy = null, cause, status } = departure;
+  const { uid: id, name, node, cause, status } = departure;
+  const policy = policyNameOf(departure) ?? null;
   const endedAt = status.endedAt ?? status.timeline.at(-1)?.at ?? departure.createdAt;
   if (endedAt === undefined) return undefined;
   return {

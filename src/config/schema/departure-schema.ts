@@ -252,7 +252,7 @@ export const departureStatus: ObjectField = {
     actions,
     policy: textField({
       description:
-        "The policy that its actions follow, and its lifecycle hook if that is abandoned; recorded because the node may be gone by then.",
+        "The policy that it follows, where the spec of a departure that a notice made names none, or that its actions and its lifecycle hook follow; recorded because the node may be gone by then.",
     }),
     leftTo: textField({
       description: "Another tool that is removing the node; the departure waits for it.",

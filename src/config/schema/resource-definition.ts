@@ -178,6 +178,7 @@ const departureDefinition: ResourceDefinition = {
     ".spec.policy",
     ".status.phase",
     ".status.outcome",
+    ".status.policy",
   ],
 };
 

@@ -1,5 +1,10 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { EventReason, EventTarget, Telemetry } from "../../contracts/telemetry.ts";
+import type {
+  EventReason,
+  EventTarget,
+  MetricLabels,
+  Telemetry,
+} from "../../contracts/telemetry.ts";
 import { isDetached } from "../../core/action/action-plan.ts";
 import type { UnplacedPod } from "../../core/capacity/capacity-fit.ts";
 import type { PodIdentity } from "../../core/cluster/pod.ts";
@@ -9,6 +14,7 @@ import {
   type Departure,
   type DepartureStatus,
   type Phase,
+  policyNameOf,
   type UncleanPod,
 } from "../../core/departure/departure.ts";
 import { departureFigures } from "../../core/departure/departure-figures.ts";
@@ -103,16 +109,18 @@ export class DepartureTelemetry {
     });
   }
 
-  #count({ policy = "", cause, status }: Departure): void {
-    const labels = { policy, cause, outcome: status.outcome ?? "" };
+  #count(departure: Departure): void {
+    const outcome = departure.status.outcome ?? "";
+    const labels = { ...labelsOf(departure), outcome };
     this.#telemetry.metrics.count("lastcall_departures_total", labels);
   }
 
   /** Once, at the end: the status then holds what every controller before has counted. */
-  #countFigures({ policy = "", cause, noticedAt, status }: Departure): void {
+  #countFigures(departure: Departure): void {
+    const { noticedAt, status } = departure;
     const { metrics } = this.#telemetry;
     const { podsKilled, podsLost, drain } = departureFigures(status);
-    const labels = { policy, cause };
+    const labels = labelsOf(departure);
     if (podsKilled > 0) metrics.count("lastcall_pods_killed_total", labels, podsKilled);
     if (podsLost > 0) metrics.count("lastcall_pods_lost_total", labels, podsLost);
     if (drain === undefined || noticedAt !== undefined) return;
@@ -338,6 +346,10 @@ interface Warning {
   readonly reason: EventReason;
   readonly message: string;
   readonly about: readonly EventTarget[];
+}
+
+function labelsOf(departure: Departure): MetricLabels {
+  return { policy: policyNameOf(departure) ?? "", cause: departure.cause };
 }
 
 function aboutBudget(budget: PodIdentity): EventTarget {

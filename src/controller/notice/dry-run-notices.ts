@@ -3,10 +3,9 @@ import type { FleetView } from "../../contracts/cluster.ts";
 import type { EventSink } from "../../contracts/telemetry.ts";
 import type { NewDeparture } from "../../core/departure/decision.ts";
 import { type Departure, isLive, isNoticed } from "../../core/departure/departure.ts";
-import { statusAfter } from "../../core/departure/ledger.ts";
 import { policyFor } from "../../core/notice/interruption.ts";
 import { callsOfMarks } from "../../core/notice/node-notice.ts";
-import { reasonNotToStart, tellIfLeft } from "./interruptions.ts";
+import { endAfter, reasonNotToStart, tellIfLeft } from "./interruptions.ts";
 
 /**
  * In a dry run of the controller: reports each notice as under a policy in dry run, whose departure
@@ -78,7 +77,7 @@ export class DryRunNotices {
   #end(departure: Departure, policy: Parameters<typeof reasonNotToStart>[1]): Departure {
     const why = reasonNotToStart(departure, policy);
     const at = this.#clock.now();
-    const status = why && statusAfter({ ...departure, policy: policy.name }, { ...why, at });
+    const status = why && endAfter(departure, policy, { ...why, at });
     if (status === undefined) return departure;
     tellIfLeft({ departure, policy, left: status }, { events: this.#events });
     return { ...departure, status };

@@ -11,7 +11,12 @@ import {
   isWaitingAdvice,
 } from "../../core/departure/departure.ts";
 import { type PhaseChange, statusAfter } from "../../core/departure/ledger.ts";
-import { makesLeave, policyFor, reactionTo } from "../../core/notice/interruption.ts";
+import {
+  makesLeave,
+  policyFor,
+  policyToRecord,
+  reactionTo,
+} from "../../core/notice/interruption.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { formatInstant, type Instant, type Millis, plus, seconds } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
@@ -147,11 +152,21 @@ function handle(
     .record(departure, (now) => {
       // Evaluated again after a conflict: it may be an interruption by now.
       const why = reasonNotToStart(now, policy);
-      left = why && statusAfter({ ...now, policy: policy.name }, { ...why, at });
+      left = why && endAfter(now, policy, { ...why, at });
       return left;
     })
     .then(() => tellIfLeft({ departure, policy, left }, telemetry))
     .catch((error: unknown) => telemetry.log.warn("act-failed", { error: messageOf(error) }));
+}
+
+/** The status of a departure that `policy` ends at `change`. */
+export function endAfter(
+  departure: Departure,
+  policy: Policy,
+  change: PhaseChange,
+): DepartureStatus | undefined {
+  const recorded = policyToRecord(departure, policy);
+  return statusAfter({ ...departure, policy: policy.name }, { ...change, policy: recorded });
 }
 
 /** Emits the Event by which `Notify` and a dry run differ from `Ignore`. */

@@ -107,6 +107,17 @@ export function hasFinalizer({ finalizers = [] }: Pick<Departure, "finalizers">)
   return finalizers.includes(departureFinalizer);
 }
 
+/**
+ * The policy that a departure counts for. An agent knows no policies: of a departure that a notice
+ * made, the status has the one that selected its node when it began or ended.
+ */
+export function policyNameOf({
+  policy,
+  status,
+}: Pick<Departure, "policy" | "status">): string | undefined {
+  return policy ?? status.policy;
+}
+
 const withMachine: ReadonlySet<unknown> = new Set(["Planned", "Preempted", "Forced", "Expired"]);
 
 /** Whether the departure has ended, and its machine with it. */

@@ -1,5 +1,10 @@
 import type { NodeFacts } from "../cluster/node.ts";
-import { type Departure, hasTakenMachine, isVoluntary } from "../departure/departure.ts";
+import {
+  type Departure,
+  hasTakenMachine,
+  isVoluntary,
+  policyNameOf,
+} from "../departure/departure.ts";
 import type { Policy } from "../policy/policy.ts";
 import { hours, type Instant, type Millis, millis, minus, minutes, plus } from "../time/time.ts";
 
@@ -52,7 +57,7 @@ export function missingMachines(
 ): ReadonlyMap<string, readonly MissingMachine[]> {
   const { policies, nodes, departures, at } = question;
   const missing = new Map<string, readonly MissingMachine[]>();
-  const byPolicy = Map.groupBy(departures, ({ policy }) => policy);
+  const byPolicy = Map.groupBy(departures, policyNameOf);
   if (!departures.some(hasTakenMachine)) return missing;
   const there = new Set([...nodes.values()].flatMap((some) => some.map(({ uid }) => uid)));
   let shared = cameOf(nodes.get(undefined) ?? []);

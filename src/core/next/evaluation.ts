@@ -9,6 +9,7 @@ import { type PhaseResult, statusAfter, statusWithReason } from "../departure/le
 import type { DrainStep } from "../drain/drain-step.ts";
 import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
 import { isSameJson } from "../json/json-field.ts";
+import { policyToRecord } from "../notice/interruption.ts";
 import type { Reason } from "../reason/reason.ts";
 import { earliest, type Instant, millis, plus } from "../time/time.ts";
 import { type DrainEnd, freshMemory, inFlightOf, type Memory } from "./memory.ts";
@@ -231,7 +232,10 @@ export class Evaluation {
     const own = node?.uid === this.departure.node.uid ? node : undefined;
     const after = statusAfter(this.departure, {
       ...{ ...result, at: this.now.at, nodeCreatedAt: own?.createdAt },
-      policy: policy.instance.lifecycleHook === "Abandon" ? policy.name : undefined,
+      policy:
+        policy.instance.lifecycleHook === "Abandon"
+          ? policy.name
+          : policyToRecord(this.departure, policy),
     });
     if (after === undefined) return false;
     const before = this.departure;

@@ -15,6 +15,7 @@ import {
   isUnderWay,
   isVoluntary,
   mayBeIgnored,
+  policyNameOf,
 } from "../departure/departure.ts";
 import { type PhaseEvent, phaseAfter } from "../departure/ledger.ts";
 import type { Cause } from "../policy/action.ts";
@@ -183,10 +184,16 @@ export function policyFor(
   node: NodeFacts | undefined,
   policies: readonly Policy[],
 ): Policy {
-  const name = departure.policy ?? departure.status.policy;
+  const name = policyNameOf(departure);
   const named = policies.find((policy) => policy.name === name);
   if (named !== undefined) return named;
   return (node && selectPolicy(node, policies)?.policy) ?? defaultPolicy;
+}
+
+/** The policy to record in the status of a departure whose spec names none. */
+export function policyToRecord(departure: Departure, { name }: Policy): string | undefined {
+  const isDefault = name === defaultPolicy.name;
+  return departure.policy !== undefined || isDefault ? undefined : name;
 }
 
 /**

@@ -1,5 +1,11 @@
 import { holdOf, type NodeFacts } from "../cluster/node.ts";
-import { type Departure, isLive, isNoticed, isUnderWay } from "../departure/departure.ts";
+import {
+  type Departure,
+  isLive,
+  isNoticed,
+  isUnderWay,
+  policyNameOf,
+} from "../departure/departure.ts";
 import { isOrAre } from "../reason/counted.ts";
 import type { Reason } from "../reason/reason.ts";
 import { earliest, formatInstant, type Instant } from "../time/time.ts";
@@ -93,7 +99,7 @@ function policyLines({ plan, departures, unread = [] }: HeadlineFacts): readonly
     departures.filter(
       ({ status, departAt = plan.at }) => status.phase === "Held" && departAt <= plan.at,
     ),
-    ({ policy }) => policy ?? null,
+    (one) => policyNameOf(one) ?? null,
   );
   return [
     ...plan.policies.map((one) => {

@@ -1,5 +1,11 @@
 import { departingSoonTaint, type NodeFacts } from "../cluster/node.ts";
-import { type Departure, isLive, isNoticed, isUnderWay } from "../departure/departure.ts";
+import {
+  type Departure,
+  isLive,
+  isNoticed,
+  isUnderWay,
+  policyNameOf,
+} from "../departure/departure.ts";
 import { explainWaves, type WaveStanding } from "../limits/budget.ts";
 import { departureAnnotation } from "../notice/interruption.ts";
 import {
@@ -65,7 +71,7 @@ export function policyStatuses(
   plan: FleetPlan,
   departures: readonly Departure[],
 ): readonly PolicyStatus[] {
-  const byPolicy = Map.groupBy(departures, (one) => one.policy ?? "");
+  const byPolicy = Map.groupBy(departures, (one) => policyNameOf(one) ?? "");
   const nodes = nodesOf(plan);
   const countsOf = (name: string) => countsFrom(byPolicy.get(name) ?? [], { nodes, at: plan.at });
   return [
