@@ -21,7 +21,7 @@ import {
 } from "../core/notice/notice.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
-import { apiError, isUnserved } from "../kube/object/api-call.ts";
+import { apiError, isConflict, isNameTaken, isUnserved } from "../kube/object/api-call.ts";
 import {
   departureFence,
   departureObject,
@@ -294,7 +294,7 @@ export class NoticeReporter {
     const body = departureBody(name, order);
     const request: KubeRequest = { method: "POST", path: departuresPath, body, signal };
     const answer = await this.#api.send(request);
-    if (answer.status === 409) return false;
+    if (isNameTaken(answer)) return false;
     if (answer.status >= 300) throw apiError(request, answer);
     departureIn(answer, name);
     return true;
@@ -304,7 +304,7 @@ export class NoticeReporter {
     const patchType = "application/merge-patch+json";
     const request = { method: "PATCH", path: pathOf(name), body, patchType, signal } as const;
     const answer = await this.#api.send(request);
-    if (answer.status === 409) throw busy(name, "somebody else changed it at the same time");
+    if (isConflict(answer)) throw busy(name, "somebody else changed it at the same time");
     if (answer.status >= 300) throw apiError(request, answer);
     departureIn(answer, name);
   }

@@ -138,7 +138,8 @@ export interface StatusWrite {
 
 export type StoreResult =
   | { readonly kind: "Done"; readonly departure: Departure }
-  | { readonly kind: "Conflict" }
+  /** Somebody else has written it, or has created one of that name; in the server's words. */
+  | { readonly kind: "Conflict"; readonly message: string }
   | { readonly kind: "Gone" };
 
 /**

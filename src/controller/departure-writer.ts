@@ -14,15 +14,25 @@ import type { Instant } from "../core/time/time.ts";
 import { assert, LastcallError } from "../errors.ts";
 import { departing } from "./departure/departure-telemetry.ts";
 
-/**
- * How often a write is tried that others always precede. A conflict that stays is something else,
- * such as a proxy's answer, and is retried later, with pauses.
- */
+/** How often a write is tried that others always precede. Then it is retried later, with pauses. */
 const mostTries = 6;
 
-function conflictThatStays({ name }: Departure): LastcallError {
-  const problem = `Cannot write the Departure ${name}: the API server reported a conflict ${mostTries} times, although it was read again each time`;
-  return new LastcallError("CONFLICT", problem, { retryable: true });
+/** What the API server answers with a conflict, and how often a write has met one. */
+interface Conflict {
+  readonly message: string;
+  readonly tries: number;
+}
+
+/**
+ * What follows from a conflict, once the Departure was read again. One that nobody else has changed
+ * is refused by something else, such as an admission webhook, and would be again.
+ */
+function checkConflict(written: Departure, read: Departure, { message, tries }: Conflict): void {
+  const isRefusal = read.resourceVersion === written.resourceVersion;
+  if (!isRefusal && tries < mostTries) return;
+  const why = isRefusal ? "nobody else has changed it" : `others changed it ${tries} times`;
+  const problem = `Cannot write the Departure ${written.name}: ${message}, although ${why}`;
+  throw new LastcallError("CONFLICT", problem, { retryable: !isRefusal });
 }
 
 /**
@@ -105,10 +115,10 @@ export class DepartureWriter {
       const result = await write(current);
       if (result?.kind === "Gone") return "Ended";
       if (result?.kind !== "Conflict") return "Done";
-      if (tries === mostTries) throw conflictThatStays(departure);
       const fresh = await this.#store.read(current.name);
       if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return "Ended";
       if (!isLive(fresh.departure)) return "Ended";
+      checkConflict(current, fresh.departure, { message: result.message, tries });
       current = fresh.departure;
     }
   }
@@ -188,9 +198,9 @@ export class DepartureWriter {
       const result = await this.#store.record(fresh, { status, hurry });
       if (result.kind === "Done") return result.departure;
       if (result.kind === "Gone") return undefined;
-      if (tries === mostTries) throw conflictThatStays(departure);
       const read = await this.#store.read(current.name);
       if (read.kind !== "Done" || read.departure.uid !== departure.uid) return undefined;
+      checkConflict(current, read.departure, { message: result.message, tries });
       current = read.departure;
     }
   }

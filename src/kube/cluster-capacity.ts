@@ -5,13 +5,20 @@ import type {
   Placeholders,
   VolumeAttachments,
 } from "../contracts/cluster.ts";
-import type { KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
+import type { KubeAnswer, KubeApi, KubeObject, KubeRequest } from "../contracts/kube-api.ts";
 import { loadOf, type NodeLoads } from "../core/capacity/capacity-fit.ts";
 import { type Amounts, formatQuantity, sumOf } from "../core/cluster/node.ts";
 import type { AttachedVolume, NodeSelector, PodFacts, PodPlacement } from "../core/cluster/pod.ts";
 import type { NewPlaceholder, PlaceholderFacts } from "../core/drain/placeholder-plan.ts";
 import { fieldsOf, oneOf, textOf } from "../core/json/json-field.ts";
-import { apiError, attachmentsPath, podsPath, volumePath } from "./object/api-call.ts";
+import {
+  attachmentsPath,
+  isGone,
+  isNameTaken,
+  objectError,
+  podsPath,
+  volumePath,
+} from "./object/api-call.ts";
 import { conditionOf, translatePlacement } from "./object/translate-node.ts";
 import { withVolumeSpecs } from "./object/translate-pod.ts";
 import { ChangeListeners, listAll, listPages } from "./watch/collection.ts";
@@ -171,21 +178,21 @@ export class KubePlaceholders implements Placeholders {
 
   async create(order: NewPlaceholder): Promise<void> {
     const body = placeholderObject(order, this.#options);
-    await this.#send({ method: "POST", path: this.#path, body }, 409);
+    await this.#send({ method: "POST", path: this.#path, body }, isNameTaken);
   }
 
   async remove(name: string): Promise<void> {
     const body = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0 };
-    await this.#send({ method: "DELETE", path: `${this.#path}/${name}`, body }, 404);
+    await this.#send({ method: "DELETE", path: `${this.#path}/${name}`, body }, isGone);
   }
 
   /**
-   * `done` is the status that shows that somebody, most likely this controller, has already done
-   * it.
+   * `isDone` is whether an answer shows that somebody has already done it, most likely this
+   * controller.
    */
-  async #send(request: KubeRequest, done: number): Promise<void> {
+  async #send(request: KubeRequest, isDone: (answer: KubeAnswer) => boolean): Promise<void> {
     const answer = await this.#options.api.send(request);
-    if (answer.status >= 300 && answer.status !== done) throw apiError(request, answer);
+    if (answer.status >= 300 && !isDone(answer)) throw objectError(request, answer);
   }
 }
 

@@ -27,9 +27,12 @@ import { formatInstant, type Instant } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import { callerName } from "./caller-name.ts";
 import {
+  answerMessage,
   departurePath,
   departuresPath,
+  isConflict,
   isGone,
+  isNameTaken,
   nodePath,
   objectError,
   apiVersion as policyApiVersion,
@@ -135,7 +138,7 @@ export class KubeDepartureStore implements DepartureStore {
       },
     };
     const answer = await this.#api.send(request);
-    if (answer.status === 409) return { kind: "Conflict" };
+    if (isConflict(answer)) return { kind: "Conflict", message: answerMessage(answer) };
     if (answer.status >= 300 && !isGone(answer)) throw objectError(request, answer);
     return { kind: "Gone" };
   }
@@ -143,7 +146,9 @@ export class KubeDepartureStore implements DepartureStore {
   async #send(request: KubeRequest): Promise<StoreResult> {
     const answer = await this.#api.send(request);
     if (isGone(answer)) return { kind: "Gone" };
-    if (answer.status === 409) return { kind: "Conflict" };
+    if (isConflict(answer) || isNameTaken(answer)) {
+      return { kind: "Conflict", message: answerMessage(answer) };
+    }
     const departure =
       answer.status < 300 ? translateDeparture(answer.body as KubeObject) : undefined;
     if (departure === undefined) throw objectError(request, answer);
@@ -197,7 +202,7 @@ export class KubeOperatorWrites implements OperatorWrites {
     const request: KubeRequest = { method: "DELETE", path: departurePath(name), body };
     const answer = await this.#api.send(request);
     if (isGone(answer)) return gone;
-    if (answer.status === 409) {
+    if (isConflict(answer)) {
       return { kind: "Changed", found: "another departure has its name now" };
     }
     if (answer.status >= 300) throw objectError(request, answer);
@@ -224,7 +229,7 @@ export class KubeOperatorWrites implements OperatorWrites {
       };
       const answer = await this.#api.send(request);
       if (isGone(answer)) return gone;
-      if (answer.status === 409 && tries < mostTries) continue;
+      if (isConflict(answer) && tries < mostTries) continue;
       if (answer.status >= 300) throw objectError(request, answer);
       return { kind: "Done" };
     }

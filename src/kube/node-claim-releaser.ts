@@ -12,7 +12,15 @@ import type { MachineNames } from "../core/cluster/machine-name.ts";
 import { fieldsOf, instantOf, textOf, trimmedTextOf } from "../core/json/json-field.ts";
 import type { Instant } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
-import { apiError, nodeClaimPath, nodeClaimsPath, reviewsPath } from "./object/api-call.ts";
+import {
+  apiError,
+  isConflict,
+  isGone,
+  nodeClaimPath,
+  nodeClaimsPath,
+  objectError,
+  reviewsPath,
+} from "./object/api-call.ts";
 import { conditionOf } from "./object/translate-node.ts";
 import { listPages } from "./watch/collection.ts";
 
@@ -104,8 +112,8 @@ export class NodeClaimReleaser implements InstanceReleaser {
   async #read(name: string, signal: AbortSignal): Promise<KubeObject | undefined> {
     const path = nodeClaimPath(name);
     const answer = await this.#send({ method: "GET", path, signal });
-    if (answer.status === 404) return undefined;
-    if (answer.status !== 200) throw apiError({ method: "GET", path }, answer);
+    if (isGone(answer)) return undefined;
+    if (answer.status !== 200) throw objectError({ method: "GET", path }, answer);
     return answer.body as KubeObject;
   }
 
@@ -126,10 +134,10 @@ export class NodeClaimReleaser implements InstanceReleaser {
     const path = nodeClaimPath(name);
     const body = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid } };
     const answer = await this.#send({ method: "DELETE", path, body, signal });
-    if (answer.status < 300 || answer.status === 404) return;
+    if (answer.status < 300 || isGone(answer)) return;
     // Another NodeClaim has the name: the next lookup finds none with the expected uid.
-    if (answer.status === 409) throw conflict(name);
-    throw apiError({ method: "DELETE", path }, answer);
+    if (isConflict(answer)) throw conflict(name);
+    throw objectError({ method: "DELETE", path }, answer);
   }
 
   async #mayDelete(signal: AbortSignal): Promise<boolean> {

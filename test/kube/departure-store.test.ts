@@ -22,7 +22,7 @@ function sentBy(write: (store: KubeDepartureStore) => Promise<unknown>): Promise
   return new Promise((resolve, reject) => {
     const send = async (request: KubeRequest) => {
       resolve(request);
-      return { status: 409, body: {} };
+      return { status: 409, body: { reason: "Conflict" } };
     };
     const watch = () => {
       throw new Error("nothing is watched");
@@ -52,6 +52,38 @@ describe("a departure", () => {
       code: "API_ANSWER_INVALID",
       retryable: true,
     });
+  });
+});
+
+describe("a 409", () => {
+  const departure = aDeparture(aNode("n1"));
+  const denied = 'admission webhook "guard.example.com" denied the request: not now';
+  const conflict = { kind: "Status", code: 409, reason: "Conflict", message: "it was modified" };
+  const answering = (body: unknown) =>
+    new KubeDepartureStore(new ScriptedApi(() => ({ status: 409, body })));
+  const writes: readonly [string, (store: KubeDepartureStore) => Promise<unknown>][] = [
+    ["a status", (store) => store.record(departure, { status: () => departure.status })],
+    ["a finalizer", (store) => store.finalize(departure, "Add")],
+    ["a notice", (store) => store.notice(departure, { noticedAt, source: "test" })],
+    ["a deletion", (store) => store.remove(departure)],
+  ];
+
+  it.each(writes)("to %s is a conflict, in the server's words", async (_, write) => {
+    const told = { kind: "Conflict", message: "it was modified" };
+    expect(await write(answering(conflict))).toEqual(told);
+  });
+
+  it.each(writes)("of a webhook to %s is a refusal, in its words", async (_, write) => {
+    const refused = write(answering({ ...conflict, message: denied }));
+    await expect(refused).rejects.toMatchObject({ code: "API_REFUSED", retryable: false });
+    await expect(refused).rejects.toThrow("guard.example.com");
+  });
+
+  it("to a creation is a conflict only if the name is taken", async () => {
+    const taken = { ...conflict, reason: "AlreadyExists" };
+    expect(await answering(taken).create(order)).toMatchObject({ kind: "Conflict" });
+    const refused = answering({ ...taken, message: denied }).create(order);
+    await expect(refused).rejects.toMatchObject({ code: "API_REFUSED" });
   });
 });
 

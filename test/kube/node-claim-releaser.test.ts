@@ -9,6 +9,7 @@ const never = new AbortController().signal;
 const lastLook = () => Promise.resolve("Clear" as const);
 const requestId = "6f9619ff-8b86-4d01-b42d-00cf4fc964ff";
 const mode = "NodeClaim";
+const denied = 'admission webhook "guard.example.com" denied the request: not now';
 
 let world: NodeClaimWorld;
 beforeEach(() => {
@@ -123,12 +124,20 @@ describe("a release", () => {
 
   it("leaves a NodeClaim alone that got the name between the check and the deletion", async () => {
     const machine = world.addMachine("n1");
-    world.nextDelete = { status: 409, body: { message: "the UID in the precondition differs" } };
+    const message = "the UID in the precondition differs";
+    world.nextDelete = { status: 409, body: { reason: "Conflict", message } };
     const work = release(machine);
     await world.passUntil(() => world.nextDelete === undefined);
     await world.replace(machine.providerID);
     expect(await work).toEqual({ kind: "Released" });
     expect(world.asked()).toBe(0);
+    expect(world.claims.size).toBe(1);
+  });
+
+  it("fails in the words of a webhook that denies the deletion with 409", async () => {
+    const machine = world.addMachine("n1");
+    world.nextDelete = { status: 409, body: { reason: "Conflict", message: denied } };
+    await expect(release(machine)).rejects.toMatchObject({ code: "API_REFUSED", retryable: false });
     expect(world.claims.size).toBe(1);
   });
 

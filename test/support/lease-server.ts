@@ -60,14 +60,15 @@ export class LeaseServer {
     if (request.method === "GET") return this.lease ? ok(200, this.lease) : failure(404);
     const body = request.body as KubeObject;
     if (request.method === "POST") {
-      if (this.lease) return failure(409);
+      if (this.lease) return failure(409, "AlreadyExists");
       this.#made += 1;
       this.#store({ ...body, metadata: { ...body.metadata, uid: `lease-${this.#made}` } });
       return ok(201, this.lease);
     }
     if (!this.lease) return failure(404);
     const current = this.lease.metadata;
-    if (body.metadata?.resourceVersion !== current?.resourceVersion) return failure(409);
+    if (body.metadata?.resourceVersion !== current?.resourceVersion)
+      return failure(409, "Conflict");
     this.#store({ ...body, metadata: { ...body.metadata, uid: current?.uid ?? "" } });
     return ok(200, this.lease);
   }
@@ -88,8 +89,9 @@ function ok(status: number, body: unknown): KubeAnswer {
   return { status, body };
 }
 
-function failure(code: number): KubeAnswer {
-  return { status: code, body: { kind: "Status", status: "Failure", code, message: "said" } };
+function failure(code: number, reason = "NotFound"): KubeAnswer {
+  const body = { kind: "Status", status: "Failure", code, reason, message: "said" };
+  return { status: code, body };
 }
 
 /**

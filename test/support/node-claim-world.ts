@@ -144,7 +144,9 @@ export class NodeClaimWorld implements ReleaserWorld {
     this.nextDelete = undefined;
     if (next !== undefined) return next;
     const { preconditions } = body as { readonly preconditions?: { readonly uid?: string } };
-    if (preconditions?.uid !== claim.uid) return { status: 409, body: { message: "conflict" } };
+    if (preconditions?.uid !== claim.uid) {
+      return { status: 409, body: { reason: "Conflict", message: "conflict" } };
+    }
     this.#taken += 1;
     if (claim.deletedAt === undefined) this.take(claim);
     return ok(claim);

@@ -1,7 +1,7 @@
 import { Fallback, type FallbackOptions } from "../../agent/fallback.ts";
 import type { NoticeReporter } from "../../agent/notice-reporter.ts";
 import type { KubeSender } from "../../contracts/kube-api.ts";
-import { readObservedLease } from "../../kube/lease/lease-store.ts";
+import { readObservedLease } from "../../kube/lease/live-lease.ts";
 import { deletePod, evictPod } from "../../kube/node/evict.ts";
 import { KubeNodeMarks } from "../../kube/node/node-marks.ts";
 import { listPodsOn } from "../../kube/node/node-pods.ts";

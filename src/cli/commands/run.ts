@@ -6,7 +6,7 @@ import type { Log, Metrics } from "../../contracts/telemetry.ts";
 import { AlwaysLeading, type Controller } from "../../controller/controller.ts";
 import { between, type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
-import type { LiveLease } from "../../kube/lease/lease-store.ts";
+import type { LiveLease } from "../../kube/lease/live-lease.ts";
 import { apiError } from "../../kube/object/api-call.ts";
 import { onServerTime } from "../../kube/server-clock.ts";
 import { HeapPace } from "../../runtime/heap-pace.ts";
@@ -165,7 +165,7 @@ async function leasesNow(
   clusterClock: Clock,
   { clock, signal }: Pick<CommandIo, "clock" | "signal">,
 ): Promise<readonly LiveLease[]> {
-  const { liveLeases } = await import("../../kube/lease/lease-store.ts");
+  const { liveLeases } = await import("../../kube/lease/live-lease.ts");
   const giveUpMs = clock.monotonic() + patienceMs;
   for (;;) {
     try {

@@ -22,7 +22,7 @@ import {
   fallbackRights,
   restartRights,
 } from "../../doctor/rights.ts";
-import { liveLeases } from "../../kube/lease/lease-store.ts";
+import { liveLeases } from "../../kube/lease/live-lease.ts";
 import {
   budgetsPath,
   daemonSetsPath,

@@ -1,36 +1,15 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type {
-  KubeAnswer,
-  KubeApi,
-  KubeObject,
-  KubeRequest,
-  KubeSender,
-} from "../../contracts/kube-api.ts";
-import type { ObservedLease } from "../../contracts/leadership.ts";
+import type { KubeAnswer, KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import type { Rng } from "../../core/chance/chance.ts";
-import {
-  fieldsOf,
-  instantOf,
-  listOf,
-  numberOf,
-  textMapOf,
-  textOf,
-} from "../../core/json/json-field.ts";
-import {
-  formatInstant,
-  type Instant,
-  type Millis,
-  millis,
-  plus,
-  seconds,
-} from "../../core/time/time.ts";
+import { fieldsOf, numberOf, textMapOf, textOf } from "../../core/json/json-field.ts";
+import { formatInstant, type Instant, type Millis, millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
-import { apiError } from "../object/api-call.ts";
+import { apiError, isConflict, isGone, isNameTaken, objectError } from "../object/api-call.ts";
 
 export type LeaseWrite =
   | { readonly kind: "Written"; readonly record: LeaseRecord }
-  /** Another writer has changed or created the lease since it was read. */
-  | { readonly kind: "Conflict" }
+  /** Another writer has changed or created the lease since it was read, by the server's answer. */
+  | { readonly kind: "Conflict"; readonly error: LastcallError }
   | { readonly kind: "Failed"; readonly error: LastcallError };
 
 export type LeaseRead =
@@ -79,9 +58,11 @@ export class LeaseStore {
     if (answer.status === 200 || answer.status === 201) {
       return { kind: "Written", record: toRecord(answer) };
     }
-    const wasDeleted = answer.status === 404 && before !== undefined;
-    if (answer.status === 409 || wasDeleted) return { kind: "Conflict" };
-    return { kind: "Failed", error: apiError(request, answer) };
+    const isOvertaken = before === undefined ? isNameTaken(answer) : isConflict(answer);
+    // It was deleted; a 404 to its creation is about its namespace.
+    const isMissing = before !== undefined && isGone(answer);
+    const error = before === undefined ? apiError(request, answer) : objectError(request, answer);
+    return { kind: isOvertaken || isMissing ? "Conflict" : "Failed", error };
   }
 
   async read(signal?: AbortSignal): Promise<LeaseRead> {
@@ -89,8 +70,8 @@ export class LeaseStore {
     const answer = await this.#send({ ...request, urgency, timeoutMs, signal });
     if (isLastcallError(answer)) return { kind: "Failed", error: answer };
     if (answer.status === 200) return { kind: "Found", record: toRecord(answer) };
-    if (answer.status === 404) return { kind: "Absent" };
-    return { kind: "Failed", error: apiError(request, answer) };
+    if (isGone(answer)) return { kind: "Absent" };
+    return { kind: "Failed", error: objectError(request, answer) };
   }
 
   async #send(request: Parameters<KubeApi["send"]>[0]): Promise<KubeAnswer | LastcallError> {
@@ -188,55 +169,6 @@ function leaseObject(claim: LeaseClaim): KubeObject {
 /** A MicroTime has six decimal places. */
 function microTime(at: Instant): string {
   return formatInstant(at).replace("Z", "000Z");
-}
-
-/**
- * Reads the controllers' current Lease; undefined if there is none, in which case it says nothing
- * about the controllers.
- */
-export async function readObservedLease(
-  api: KubeSender,
-  { namespace, name }: LeasePlace,
-): Promise<ObservedLease | undefined> {
-  const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${name}`;
-  const request: KubeRequest = { method: "GET", path };
-  const answer = await api.send(request);
-  if (answer.status === 404) return undefined;
-  if (answer.status >= 300) throw apiError(request, answer);
-  const { resourceVersion, holder, durationMs } = translateLease(answer.body as KubeObject);
-  return { version: resourceVersion, held: holder !== undefined, durationMs };
-}
-
-/** A Lease that is held, with a renewal that has not expired. */
-export interface LiveLease {
-  readonly namespace: string;
-  readonly holder: string;
-  readonly renewedAt: Instant;
-}
-
-/**
- * The live Leases of that name in all namespaces at an instant of the cluster's clock; undefined
- * if the caller may not list them, as the controller's own account may not.
- */
-export async function liveLeases(
-  api: KubeSender,
-  about: { readonly name: string; readonly at: Instant; readonly signal: AbortSignal },
-): Promise<readonly LiveLease[] | undefined> {
-  const { name, at, signal } = about;
-  const path = "/apis/coordination.k8s.io/v1/leases";
-  const query = { fieldSelector: `metadata.name=${name}` };
-  const request: KubeRequest = { method: "GET", path, query, signal };
-  const answer = await api.send(request);
-  if (answer.status === 403) return undefined;
-  if (answer.status >= 300) throw apiError(request, answer);
-  return listOf(fieldsOf(answer.body).items).flatMap((item) => {
-    const lease = fieldsOf(item) as KubeObject;
-    const { holder, durationMs } = translateLease(lease);
-    const renewedAt = instantOf(fieldsOf(lease.spec).renewTime);
-    if (lease.metadata?.name !== name || holder === undefined || renewedAt === undefined) return [];
-    if (plus(renewedAt, durationMs) <= at) return [];
-    return [{ namespace: lease.metadata.namespace ?? "", holder, renewedAt }];
-  });
 }
 
 export interface LeaseTermOptions {
@@ -350,7 +282,12 @@ export class LeaseTerm {
     const written = await store.write(this.#record, identity, this.#lost.signal);
     if (this.#lost.signal.aborted) return false;
     if (written.kind === "Failed") this.#options.onError(written.error);
-    if (written.kind === "Conflict") await this.#lookAgain();
+    if (written.kind === "Conflict") {
+      const { resourceVersion } = this.#record;
+      await this.#lookAgain();
+      // Nobody else has written, so something else refuses it.
+      if (this.#record.resourceVersion === resourceVersion) this.#options.onError(written.error);
+    }
     if (written.kind !== "Written") return false;
     this.#keep(written.record);
     this.#untilMs = askedMs + this.#options.renewDeadlineMs;

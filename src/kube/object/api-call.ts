@@ -168,6 +168,24 @@ export function isDenied(answer: KubeAnswer): boolean {
 }
 
 /**
+ * Whether somebody else has written the object since it was read, or another object has its name. A
+ * denial with this status is neither, and nor is what something in front of the API server answers.
+ * Source: apimachinery pkg/api/errors/errors.go, NewConflict.
+ */
+export function isConflict(answer: KubeAnswer): boolean {
+  return isAbout(answer, { status: 409, reason: "Conflict" });
+}
+
+/** Whether an object to create has a name that is taken. Source: the same, NewAlreadyExists. */
+export function isNameTaken(answer: KubeAnswer): boolean {
+  return isAbout(answer, { status: 409, reason: "AlreadyExists" });
+}
+
+function isAbout(answer: KubeAnswer, { status, reason }: { status: number; reason: string }) {
+  return answer.status === status && fieldsOf(answer.body).reason === reason && !isDenied(answer);
+}
+
+/**
  * Whether the object of a request does not exist. A 404 without a Status, or with one about the
  * path, says nothing about it: an API server that does not serve the path has responded, or
  * something in front of it. Nor does the denial of a webhook.

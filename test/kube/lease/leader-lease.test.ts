@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { LeaderDuty } from "../../../src/contracts/leadership.ts";
 import { seededRng } from "../../../src/core/chance/chance.ts";
 import { hours, minutes, seconds } from "../../../src/core/time/time.ts";
+import type { LastcallError } from "../../../src/errors.ts";
 import { LeaderLease, type LeaderLeaseOptions } from "../../../src/kube/lease/leader-lease.ts";
 import { type LeaseClient, LeaseServer } from "../../support/lease-server.ts";
 import { ManualClock, settle } from "../../support/manual-clock.ts";
@@ -251,13 +252,32 @@ describe("a holder of the Lease", () => {
       b.client.refuse = () => undefined;
       // The holder's own renewal arrives just before the standby's write.
       world.server.overwrite({ label: "renewed" });
-      return { status: 409, body: { kind: "Status", code: 409, message: "modified" } };
+      const body = { kind: "Status", code: 409, reason: "Conflict", message: "modified" };
+      return { status: 409, body };
     };
     await settle();
     expect(b.lease.isLeader()).toBe(false);
     await world.clock.advance(minutes(5));
     expect(b.lease.isLeader()).toBe(false);
     expect(a.lease.isLeader()).toBe(true);
+  });
+});
+
+describe("a renewal that is refused with 409", () => {
+  it.each([
+    ["by a webhook", 'admission webhook "guard.example.com" denied the request: not now'],
+    ["by something else, although nobody has written", "not this object"],
+  ])("%s is told in the server's words", async (_, message) => {
+    const world = new World();
+    const errors: LastcallError[] = [];
+    const a = world.replica("a", { onError: (error) => errors.push(error) });
+    await settle();
+    a.client.refuse = ({ method }) =>
+      method === "PUT"
+        ? { status: 409, body: { kind: "Status", code: 409, reason: "Conflict", message } }
+        : undefined;
+    await world.clock.advance(seconds(30));
+    expect(errors[0]?.message).toContain(message);
   });
 });
 
