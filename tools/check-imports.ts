@@ -82,7 +82,7 @@ const mayImportInCore: Readonly<Record<string, readonly string[]>> = {
   chance: ["time"],
   reason: ["time"],
   json: ["time"],
-  cluster: ["time"],
+  cluster: ["time", "json"],
   policy: ["time", "reason", "cluster"],
   departure: ["time", "reason", "json", "cluster", "policy"],
   notice: ["time", "reason", "cluster", "policy", "departure"],

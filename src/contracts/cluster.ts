@@ -8,7 +8,12 @@ import type {
   PodFacts,
   PodIdentity,
 } from "../core/cluster/pod.ts";
-import type { DepartureMove, GateAnswer, NewDeparture } from "../core/departure/decision.ts";
+import type {
+  DepartureMove,
+  GateAnswer,
+  GateInquiry,
+  NewDeparture,
+} from "../core/departure/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
 import type { ForceReason } from "../core/departure/drain-reason.ts";
 import type { EvictionAnswer } from "../core/drain/drain-answer.ts";
@@ -81,7 +86,7 @@ export interface GateSource {
    * is `Unknown`. An answer may be a few seconds old.
    */
   ask(
-    policies: readonly Policy[],
+    inquiries: readonly GateInquiry[],
     signal: AbortSignal,
   ): Promise<Readonly<Record<string, GateAnswer>>>;
 }

@@ -23,7 +23,7 @@ import {
 } from "./departure/departure.ts";
 import { isKnownPhase } from "./departure/ledger.ts";
 import { budgetVerdict, readBudgets } from "./limits/budget.ts";
-import { asksOutside } from "./limits/gate.ts";
+import { wereAsked } from "./limits/gate.ts";
 import {
   interruptionOf,
   makesLeave,
@@ -255,7 +255,8 @@ function planned(departure: Departure, pass: Pass): Decision[] {
   const moves = moved(departure, found, pass.now);
   // The policy that selects the node now starts the departure, and only after the Departure names
   // it. If the departure moves, the gates of that policy must have been queried first.
-  const isAsked = !asksOutside(found.policy) || found.policy.name in pass.snapshot.gateAnswers;
+  const answer = pass.snapshot.gateAnswers[found.policy.name];
+  const isAsked = wereAsked({ policy: found.policy, node: entry.node, answer });
   const isReady = departure.policy === found.policy.name && (moves.length === 0 || isAsked);
   if (!isReady) return moves;
   if (entry.beginAt > pass.now) {

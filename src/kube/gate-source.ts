@@ -1,11 +1,18 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { GateSource } from "../contracts/cluster.ts";
 import type { KubeApi, KubeObject, KubeSender } from "../contracts/kube-api.ts";
-import { type GangPod, gangLabels, gangsByNode } from "../core/cluster/gang.ts";
+import {
+  type Gang,
+  type GangPod,
+  gangOf,
+  gangsByNode,
+  schedulingGroupOf,
+} from "../core/cluster/gang.ts";
 import type { LabelRequirement, LabelSelector } from "../core/cluster/pod.ts";
-import type { GateAnswer } from "../core/departure/decision.ts";
+import type { GateAnswer, GateInquiry } from "../core/departure/decision.ts";
+import { fieldsOf } from "../core/json/json-field.ts";
 import { asksOutside } from "../core/limits/gate.ts";
-import type { Gates, Policy } from "../core/policy/policy.ts";
+import type { Gates } from "../core/policy/policy.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../errors.ts";
 import { podsPath } from "./object/api-call.ts";
@@ -23,8 +30,10 @@ export interface KubeGateSourceOptions {
 
 /** How long an answer is reused: in a busy fleet there are several passes a second. */
 const freshMs: Millis = seconds(5);
-/** Workloads on several nodes seldom change, and the lists for them are several. */
+/** Workloads on several nodes seldom change, and there is a list for each node that is due. */
 const gangFreshMs: Millis = seconds(30);
+/** How many of these lists are requested at once. */
+const listsAtOnce = 8;
 
 /**
  * The timeout of a list, which holds up the plans of all policies: after it, the gate is closed.
@@ -41,7 +50,7 @@ const fromCache = { resourceVersion: "0" } as const;
 const answered = "answered";
 
 interface KeptAnswer {
-  readonly atMs: number;
+  readonly untilMs: number;
   readonly answer: Promise<unknown>;
 }
 
@@ -51,53 +60,46 @@ interface KeptAnswer {
  */
 export class KubeGateSource implements GateSource {
   readonly #options: KubeGateSourceOptions;
-  #kept: ReadonlyMap<string, KeptAnswer> = new Map();
+  readonly #kept = new Map<string, KeptAnswer>();
 
   constructor(options: KubeGateSourceOptions) {
     this.#options = options;
   }
 
   async ask(
-    policies: readonly Policy[],
+    inquiries: readonly GateInquiry[],
     signal: AbortSignal,
   ): Promise<Readonly<Record<string, GateAnswer>>> {
-    const gated = policies.filter(asksOutside);
-    const asked = new Map<string, KeptAnswer>();
-    const once: Once = (key, ask, forMs = freshMs) => {
-      const kept = asked.get(key) ?? this.#fresh(key, forMs) ?? this.#ask(ask);
-      asked.set(key, kept);
-      return kept.answer as ReturnType<typeof ask>;
-    };
+    const nowMs = this.#options.clock.monotonic();
+    for (const [key, { untilMs }] of this.#kept) if (untilMs <= nowMs) this.#kept.delete(key);
+    const gated = inquiries.filter(({ policy }) => asksOutside(policy));
     const answers = await Promise.all(
-      gated.map(
-        async ({ name, gates }) => [name, await this.#answer(gates, once, signal)] as const,
-      ),
+      gated.map(async (one) => [one.policy.name, await this.#answer(one, signal)] as const),
     );
-    // Forgets the answers to queries that no policy uses any more.
-    this.#kept = asked;
     return Object.fromEntries(answers);
   }
 
-  #fresh(key: string, forMs: Millis): KeptAnswer | undefined {
+  /** Returns a recent answer to the same query, or sends the query. */
+  #once<Answer>(key: string, ask: () => Promise<Answer>, forMs: Millis = freshMs): Promise<Answer> {
+    const nowMs = this.#options.clock.monotonic();
     const kept = this.#kept.get(key);
-    const isFresh = kept && this.#options.clock.monotonic() - kept.atMs < forMs;
-    return isFresh ? kept : undefined;
+    if (kept !== undefined && nowMs < kept.untilMs) return kept.answer as Promise<Answer>;
+    const answer = ask();
+    this.#kept.set(key, { untilMs: nowMs + forMs, answer });
+    return answer;
   }
 
-  #ask(ask: () => Promise<unknown>): KeptAnswer {
-    return { atMs: this.#options.clock.monotonic(), answer: ask() };
-  }
-
-  async #answer(gates: Gates, once: Once, signal: AbortSignal): Promise<GateAnswer> {
+  async #answer({ policy, nodes }: GateInquiry, signal: AbortSignal): Promise<GateAnswer> {
+    const gates: Gates = policy.gates;
     const { alerts: question } = gates;
     const [alerts, blockingPods, gangs] = await Promise.all([
       question === undefined
         ? []
-        : once(`alerts ${JSON.stringify(question)}`, () =>
+        : this.#once(`alerts ${JSON.stringify(question)}`, () =>
             this.#options.firingAlerts(question, signal).catch(this.#alertsUnknown),
           ),
-      this.#blockingPods(gates.blockingPods, once),
-      gates.gangWorkloads === "Hold" ? this.#gangs(once) : new Map(),
+      this.#blockingPods(gates.blockingPods),
+      gates.gangWorkloads === "Hold" ? this.#gangs(nodes) : new Map(),
     ]);
     return { alerts, blockingPods, gangs };
   }
@@ -114,41 +116,82 @@ export class KubeGateSource implements GateSource {
     return isForbidden ? "NotAllowed" : unknown;
   };
 
-  async #blockingPods(
-    selectors: readonly LabelSelector[],
-    once: Once,
-  ): Promise<GateAnswer["blockingPods"]> {
+  async #blockingPods(selectors: readonly LabelSelector[]): Promise<GateAnswer["blockingPods"]> {
     const lists = await Promise.all(
       selectors.map((selector) => {
         const labelSelector = selectorText(selector);
-        return once(`pods ${labelSelector}`, () => this.#podsOf(labelSelector));
+        const what = `the pods that match ${labelSelector}`;
+        return this.#once(`pods ${labelSelector}`, () =>
+          this.#list({ what, path: podsPath, query: { labelSelector }, pick: placeOf }),
+        );
       }),
     );
-    const pods = allKnown(lists);
-    return pods === "Unknown" ? pods : new Map(pods.flatMap(placeOf));
+    const places = allKnown(lists);
+    return places === "Unknown" ? places : new Map(places);
   }
 
-  /** A label selector cannot name one label or another, so there is a list for each. */
-  async #gangs(once: Once): Promise<GateAnswer["gangs"]> {
-    const lists = await Promise.all(
-      gangLabels.map((label) =>
-        once(`gangs ${label}`, () => this.#podsOf(label, fromCache), gangFreshMs),
-      ),
+  /**
+   * Of some workloads on several nodes only an annotation or the spec of their pods tells, by which
+   * no list can select. So the pods of the nodes are listed, and then those of the workloads.
+   */
+  async #gangs(nodes: readonly string[]): Promise<GateAnswer["gangs"]> {
+    const onNodes = await this.#eachGang(nodes, (node) => ({
+      what: `the pods of node ${node}`,
+      path: podsPath,
+      query: { fieldSelector: `spec.nodeName=${node}` },
+    }));
+    if (onNodes === "Unknown") return onNodes;
+    const places = new Map(
+      onNodes.flatMap((pod) => gangOf(pod) ?? []).map((gang) => [placeText(gang), gang]),
     );
-    const pods = allKnown(lists);
-    return pods === "Unknown" ? pods : gangsByNode(pods.flatMap(gangPodOf));
+    const members = await this.#eachGang([...places.values()], ({ namespace, label }) => ({
+      what: `the pods of namespace ${namespace}`,
+      path: `/api/v1/namespaces/${namespace}/pods`,
+      query: label === undefined ? {} : { labelSelector: label },
+    }));
+    if (members === "Unknown") return members;
+    const found = gangsByNode([...onNodes, ...members]);
+    return new Map(nodes.map((node) => [node, found.get(node)]));
   }
 
-  async #podsOf(
-    labelSelector: string,
-    more: Readonly<Record<string, string>> = {},
-  ): Promise<readonly KubeObject[] | "Unknown"> {
+  /** Stops at the first list that fails, since all of them are needed. */
+  async #eachGang<Place>(
+    places: readonly Place[],
+    listOf: (place: Place) => Omit<PodList<GangPod>, "pick">,
+  ): Promise<readonly GangPod[] | "Unknown"> {
+    const queue = [...places];
+    const found: (readonly GangPod[] | "Unknown")[] = [];
+    const worker = async (): Promise<void> => {
+      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+        const list = listOf(next);
+        const { path, query } = list;
+        const pods = await this.#once(
+          `gangs ${path} ${JSON.stringify(query)}`,
+          () => this.#list({ ...list, query: { ...query, ...fromCache }, pick: gangPodOf }),
+          gangFreshMs,
+        );
+        found.push(pods);
+        if (pods === "Unknown") queue.length = 0;
+      }
+    };
+    await Promise.all(Array.from({ length: listsAtOnce }, worker));
+    return allKnown(found);
+  }
+
+  async #list<Item>({
+    what,
+    path,
+    query,
+    pick,
+  }: PodList<Item>): Promise<readonly Item[] | "Unknown"> {
     const { api, clock } = this.#options;
-    const fieldSelector = "status.phase!=Succeeded,status.phase!=Failed";
+    const running = "status.phase!=Succeeded,status.phase!=Failed";
+    const fieldSelector =
+      query.fieldSelector === undefined ? running : `${query.fieldSelector},${running}`;
     const over = new AbortController();
     const { signal } = over;
     const late = clock.sleep(answerLimitMs, signal).then(() => {
-      const asked = `Cannot list the pods that match ${labelSelector}, which hold departures back`;
+      const asked = `Cannot list ${what}, which hold departures back`;
       const limit = `${answerLimitMs / 1000} s`;
       throw new LastcallError(
         "API_UNREACHABLE",
@@ -157,9 +200,9 @@ export class KubeGateSource implements GateSource {
     });
     const timed: KubeSender = { send: (request) => api.send({ ...request, signal }) };
     try {
-      const query = { labelSelector, fieldSelector, ...more };
-      const limit = more === fromCache ? "None" : undefined;
-      return await Promise.race([late, listAll(timed, podsPath, query, limit)]);
+      const limit = query.resourceVersion === undefined ? undefined : "None";
+      const list = listAll(timed, path, { ...query, fieldSelector }, limit);
+      return (await Promise.race([late, list])).flatMap(pick);
     } catch (error) {
       return this.#unknown(error);
     } finally {
@@ -169,13 +212,24 @@ export class KubeGateSource implements GateSource {
   }
 }
 
-/** Returns a recent answer to the same query, or sends the query. */
-type Once = <Answer>(key: string, ask: () => Promise<Answer>, forMs?: Millis) => Promise<Answer>;
+interface PodList<Item> {
+  /** For the error of a list without a response. */
+  readonly what: string;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** What is kept of a pod, if anything. */
+  readonly pick: (pod: KubeObject) => readonly Item[];
+}
 
-/** All pods of several lists; unknown if one of them is. */
-function allKnown(
-  lists: readonly (readonly KubeObject[] | "Unknown")[],
-): readonly KubeObject[] | "Unknown" {
+/** Where the pods of a workload are listed, for all of its kind together. */
+function placeText({ namespace, label = "" }: Gang): string {
+  return `${namespace} ${label}`;
+}
+
+/** The items of several lists; unknown if one of them is. */
+function allKnown<Item>(
+  lists: readonly (readonly Item[] | "Unknown")[],
+): readonly Item[] | "Unknown" {
   const known = lists.filter((one) => one !== "Unknown");
   return known.length < lists.length ? "Unknown" : known.flat();
 }
@@ -194,7 +248,9 @@ function gangPodOf({ metadata, spec }: KubeObject): readonly GangPod[] {
   const node = (spec as { nodeName?: string } | undefined)?.nodeName;
   if (node === undefined) return [];
   const { namespace = "", labels = {}, annotations = {} } = metadata ?? {};
-  return [{ node, namespace, labels, annotations }];
+  const schedulingGroup = schedulingGroupOf(fieldsOf(spec));
+  const pod = { node, namespace, labels, annotations, schedulingGroup };
+  return gangOf(pod) === undefined ? [] : [pod];
 }
 
 /** A label selector as a query parameter: `a=b,c in (d,e),!f`. */

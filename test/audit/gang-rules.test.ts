@@ -46,6 +46,21 @@ it.each([
     ray("RayCluster", workers("numOfHosts: 4,")),
     "RayCluster ml/llm",
   ],
+  [
+    "a Volcano Job",
+    `{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: mpi, namespace: ml}, spec: {tasks: [{template: {spec: {${containers}}}}, {replicas: 2, template: {spec: {${containers}}}}]}}\n`,
+    "Job ml/mpi",
+  ],
+  [
+    "a training job with a pod for each of two roles",
+    `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: ddp, namespace: ml}, spec: {pytorchReplicaSpecs: {Master: {template: {spec: {${containers}}}}, Worker: {replicas: 1, template: {spec: {${containers}}}}}}}\n`,
+    "PyTorchJob ml/ddp",
+  ],
+  [
+    "a pod group that only an annotation shows",
+    job("", "annotations: {scheduling.volcano.sh/group-name: pg1}"),
+    "pod group ml/pg1",
+  ],
   ["a RayJob", ray("RayJob", `rayClusterSpec: {${workers("numOfHosts: 2,")}}`), "RayJob ml/llm"],
   [
     "a RayService",
@@ -60,6 +75,10 @@ it.each([
 
 it.each([
   ["whose workers are on one host each", ray("RayCluster", workers(""))],
+  [
+    "of one training pod",
+    `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: ddp, namespace: ml}, spec: {pytorchReplicaSpecs: {Master: {template: {spec: {${containers}}}}}}}\n`,
+  ],
   ["on stable nodes", ray("RayCluster", workers("numOfHosts: 4,", stable))],
   [
     "of another group named alike",

@@ -1,19 +1,23 @@
 import { expect, it } from "vitest";
-import type { GateAnswer } from "../../src/core/departure/decision.ts";
+import type { GateAnswer, GateInquiry } from "../../src/core/departure/decision.ts";
 import { minutes } from "../../src/core/time/time.ts";
 import { beginPlanned, entangled, hasEnded, ledgerOf, waits } from "./capacity-story.ts";
 
+const alone = new Map([
+  ["n0", undefined],
+  ["n1", undefined],
+]);
 const alerts = { url: "http://alertmanager:9093", matchers: ['severity="critical"'] };
 const firing = (): GateAnswer => ({
   alerts: ["Down"],
   blockingPods: new Map(),
-  gangs: new Map(),
+  gangs: alone,
 });
 const blocking = (node: string): GateAnswer => ({
-  ...{ alerts: [], blockingPods: new Map([[node, "default/import"]]), gangs: new Map() },
+  ...{ alerts: [], blockingPods: new Map([[node, "default/import"]]), gangs: alone },
 });
 const gang = (node: string): GateAnswer => ({
-  ...{ alerts: [], blockingPods: new Map(), gangs: new Map([[node, "JobSet ml/train"]]) },
+  ...{ alerts: [], blockingPods: new Map(), gangs: new Map([...alone, [node, "JobSet ml/train"]]) },
 });
 
 it.each([
@@ -27,10 +31,10 @@ it.each([
     const blockingPods = [{ matchLabels: { app: "import" } }];
     world.patchPolicy({ spec: { lifetime: { max: "24h" }, gates: { alerts, blockingPods } } });
     for (const name of ["n0", "n1"]) beginPlanned(world, name);
-    let now: GateAnswer = { alerts: [], blockingPods: new Map(), gangs: new Map() };
+    let now: GateAnswer = { alerts: [], blockingPods: new Map(), gangs: alone };
     const gates = {
-      ask: async (policies: readonly { name: string }[]) =>
-        Object.fromEntries(policies.map(({ name }) => [name, now])),
+      ask: async (inquiries: readonly GateInquiry[]) =>
+        Object.fromEntries(inquiries.map(({ policy: { name } }) => [name, now])),
     };
     const stop = new AbortController();
     const running = world.startController(stop.signal, { gates });

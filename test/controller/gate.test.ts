@@ -44,15 +44,19 @@ function scene(gates: object, nodes = ["n0", "n1"]): Scene {
   return one;
 }
 
-function addPod(
-  { world }: Scene,
-  { node, labels }: { readonly node: string; readonly labels: Readonly<Record<string, string>> },
-): void {
+interface PodInput {
+  readonly node: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly spec?: object;
+}
+
+function addPod({ world }: Scene, { node, labels = {}, annotations = {}, spec }: PodInput): void {
   world.create("/api/v1/namespaces/default/pods", {
     apiVersion: "v1",
     kind: "Pod",
-    metadata: { name: `on-${node}`, namespace: "default", labels },
-    spec: { nodeName: node, containers: [{ name: "main", image: "main:1" }] },
+    metadata: { name: `on-${node}`, namespace: "default", labels, annotations },
+    spec: { ...spec, nodeName: node, containers: [{ name: "main", image: "main:1" }] },
   });
 }
 
@@ -128,6 +132,21 @@ describe("a departure that is due", () => {
     told.world.api.handle({ method: "DELETE", path: "/api/v1/namespaces/default/pods/on-n1" });
     await told.world.pass(minutes(3));
     expect(cordons(told)).not.toEqual([]);
+    await told.end();
+  });
+
+  it.each<[string, Omit<PodInput, "node">]>([
+    ["an annotation", { annotations: { "scheduling.k8s.io/group-name": "train" } }],
+    ["its spec", { spec: { schedulingGroup: { podGroupName: "train" } } }],
+  ])("is held on the nodes of a workload that only %s shows", async (_, pod) => {
+    const told = scene({});
+    for (const node of ["n0", "n1"]) addPod(told, { node, ...pod });
+    await told.world.pass(hours(3.6));
+    expect(cordons(told)).toEqual([]);
+    expect(told.world.statusOf("n1")).toMatchObject({
+      reason: "GangWorkload",
+      message: expect.stringContaining("pod group default/train on n0, n1"),
+    });
     await told.end();
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { gangLabels } from "../../src/core/cluster/gang.ts";
+import type { GateInquiry } from "../../src/core/departure/decision.ts";
 import { defaultPolicy, type Policy } from "../../src/core/policy/policy.ts";
 import { seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
@@ -9,8 +9,12 @@ import { ScriptedApi, unreachable } from "../support/scripted-api.ts";
 
 const { signal } = new AbortController();
 
-function policy(name: string): Policy {
-  return { ...defaultPolicy, name, gates: { blockingPods: [{ matchLabels: { job: "batch" } }] } };
+function inquiry(name: string, gates: Policy["gates"], nodes: readonly string[] = []): GateInquiry {
+  return { policy: { ...defaultPolicy, name, gates }, nodes };
+}
+
+function policy(name: string): GateInquiry {
+  return inquiry(name, { blockingPods: [{ matchLabels: { job: "batch" } }] });
 }
 
 function scene() {
@@ -41,59 +45,126 @@ describe("alerts", () => {
       firingAlerts: () => Promise.reject(new LastcallError(code, "Cannot ask Alertmanager")),
     });
     const gates = { alerts: { url: "http://a", matchers: [] }, blockingPods: [] };
-    const answers = await source.ask([{ ...defaultPolicy, name: "spot", gates }], signal);
+    const answers = await source.ask([inquiry("spot", gates)], signal);
     expect(answers.spot?.alerts).toBe(found);
   });
 });
 
 describe("workloads on several nodes", () => {
-  const held: Policy = {
-    ...{ ...defaultPolicy, name: "spot" },
-    gates: { blockingPods: [], gangWorkloads: "Hold" },
-  };
-  const member = (node: string | undefined, name: string) => ({
-    metadata: { namespace: "ml", name, labels: { "jobset.sigs.k8s.io/jobset-name": "train" } },
-    spec: { nodeName: node },
+  const held = (...nodes: string[]) =>
+    inquiry("spot", { blockingPods: [], gangWorkloads: "Hold" }, nodes);
+
+  interface Member {
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly spec?: object;
+  }
+
+  /** Answers lists as an API server does, of these pods by `namespace/name node`. */
+  function listed(pods: Readonly<Record<string, Member>>): ScriptedApi["answer"] {
+    const objects = Object.entries(pods).map(([key, { labels, annotations, spec }]) => {
+      const [namespace, name, nodeName] = key.split(/[/ ]/);
+      const metadata = { namespace, name, labels, annotations };
+      return { metadata, spec: { ...spec, nodeName } };
+    });
+    return ({ path, query }) => {
+      const inNamespace = /namespaces\/(.+)\/pods$/.exec(path)?.[1];
+      const onNode = /spec.nodeName=([^,]+)/.exec(query?.fieldSelector ?? "")?.[1];
+      const items = objects.filter(({ metadata, spec }) => {
+        const isThere = inNamespace === undefined || inNamespace === metadata.namespace;
+        const isLabelled = !query?.labelSelector || query.labelSelector in (metadata.labels ?? {});
+        return isThere && isLabelled && (onNode === undefined || onNode === spec.nodeName);
+      });
+      return { status: 200, body: { metadata: {}, items } };
+    };
+  }
+
+  const train: Member = { labels: { "jobset.sigs.k8s.io/jobset-name": "train" } };
+
+  it.each<[string, Member, string]>([
+    ["a label", train, "JobSet ml/train"],
+    [
+      "an annotation",
+      { annotations: { "scheduling.k8s.io/group-name": "pg1" } },
+      "pod group ml/pg1",
+    ],
+    ["the spec", { spec: { schedulingGroup: { podGroupName: "pg1" } } }, "pod group ml/pg1"],
+    [
+      "the spec of Kubernetes 1.35",
+      { spec: { workloadRef: { name: "w1", podGroup: "workers" } } },
+      "pod group ml/w1/workers",
+    ],
+  ])("are recognized by %s of their pods", async (_, member, name) => {
+    const { api, source } = scene();
+    const other = { labels: { app: "web" } };
+    api.answer = listed({
+      ...{ "ml/a n1": member, "ml/b n2": member, "ml/c n9": other },
+      ...{ "web/d n1": other, "web/e n3": other },
+    });
+    const { spot } = await source.ask([held("n1", "n3")], signal);
+    expect(spot?.gangs).toEqual(
+      new Map([
+        ["n1", `${name} on n1, n2`],
+        ["n3", undefined],
+      ]),
+    );
   });
 
   it("are listed once in thirty seconds, from the cache of the API server", async () => {
     const { api, clock, source } = scene();
-    const pods = [member("n1", "a"), member("n2", "b"), member(undefined, "waiting")];
-    api.answer = ({ query }) => {
-      const isAsked = query?.labelSelector === "jobset.sigs.k8s.io/jobset-name";
-      return { status: 200, body: { metadata: {}, items: isAsked ? pods : [] } };
-    };
+    api.answer = listed({ "ml/a n1": train, "ml/b n2": train });
+    const of = (...nodes: string[]) => source.ask([held(...nodes)], signal);
     for (let pass = 0; pass < 4; pass += 1) {
-      const { spot } = await source.ask([held], signal);
-      expect(spot?.gangs).toEqual(
-        new Map([
-          ["n1", "JobSet ml/train on n1, n2"],
-          ["n2", "JobSet ml/train on n1, n2"],
-        ]),
-      );
+      await of("n1", "n2");
+      // A departure that asks again for its own node.
+      await of("n2");
       await clock.advance(seconds(10));
     }
-    // At 0 s and at 30 s, one list for each label.
-    expect(api.sent).toHaveLength(2 * gangLabels.length);
+    const lists = ["spec.nodeName=n1,", "spec.nodeName=n2,", ""].map(
+      (place) => `${place}status.phase!=Succeeded,status.phase!=Failed`,
+    );
+    expect(api.sent.map(({ query }) => query?.fieldSelector)).toEqual([...lists, ...lists]);
     for (const { query } of api.sent) {
       expect(query).toMatchObject({ resourceVersion: "0" });
       expect(query).not.toHaveProperty("limit");
     }
   });
 
-  it("are unknown if one of the lists fails", async () => {
-    const { api, source, troubles } = scene();
-    const { answer } = api;
-    api.answer = (request) =>
-      request.query?.labelSelector === "volcano.sh/job-name" ? unreachable() : answer(request);
-    expect((await source.ask([held], signal)).spot?.gangs).toBe("Unknown");
-    expect(troubles).toHaveLength(1);
+  it("are listed by one request for a node without such pods", async () => {
+    const { api, source } = scene();
+    await source.ask([held("n1")], signal);
+    expect(api.sent.map(({ path }) => path)).toEqual(["/api/v1/pods"]);
+  });
+
+  it.each(["spec.nodeName=n1,status.phase!=Succeeded,status.phase!=Failed", undefined])(
+    "are unknown if one of the lists fails: %s",
+    async (failing) => {
+      const { api, source, troubles } = scene();
+      const answer = listed({ "ml/a n1": train, "ml/b n2": train });
+      api.answer = (request) => {
+        const fails = failing
+          ? request.query?.fieldSelector === failing
+          : request.path !== "/api/v1/pods";
+        return fails ? unreachable() : answer(request);
+      };
+      expect((await source.ask([held("n1", "n2")], signal)).spot?.gangs).toBe("Unknown");
+      expect(troubles).toHaveLength(1);
+    },
+  );
+
+  it("are unknown after five seconds without a response, however many nodes wait", async () => {
+    const { api, clock, source } = scene();
+    api.answer = () => new Promise(() => {});
+    const nodes = Array.from({ length: 100 }, (_, at) => `n${at}`);
+    const asked = source.ask([held(...nodes)], signal);
+    await clock.advance(seconds(5));
+    expect((await asked).spot?.gangs).toBe("Unknown");
   });
 
   it("are not listed for a policy that allows them to end", async () => {
     const { api, source } = scene();
     const gates = { blockingPods: [], gangWorkloads: "Allow" } as const;
-    expect(await source.ask([{ ...held, gates }], signal)).toEqual({});
+    expect(await source.ask([inquiry("spot", gates, ["n1"])], signal)).toEqual({});
     expect(api.sent).toEqual([]);
   });
 });
@@ -130,7 +201,7 @@ describe("blocking pods", () => {
     const { answer } = api;
     api.answer = (request) =>
       request.query?.labelSelector === "job=batch" ? new Promise(() => {}) : answer(request);
-    const other = { ...policy("other"), gates: { blockingPods: [{ matchLabels: { app: "db" } }] } };
+    const other = inquiry("other", { blockingPods: [{ matchLabels: { app: "db" } }] });
     const asked = source.ask([policy("spot"), other], signal);
     await clock.advance(seconds(5));
     const answers = await asked;

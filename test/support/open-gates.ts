@@ -2,8 +2,11 @@ import type { GateSource } from "../../src/contracts/cluster.ts";
 
 /** Gates of which none holds a departure. */
 export const openGates: GateSource = {
-  ask: async (policies) => {
-    const open = { alerts: [], blockingPods: new Map(), gangs: new Map() };
-    return Object.fromEntries(policies.map(({ name }) => [name, open]));
-  },
+  ask: async (inquiries) =>
+    Object.fromEntries(
+      inquiries.map(({ policy: { name }, nodes }) => {
+        const gangs = new Map(nodes.map((node) => [node, undefined]));
+        return [name, { alerts: [], blockingPods: new Map(), gangs }];
+      }),
+    ),
 };

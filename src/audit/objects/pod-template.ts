@@ -1,3 +1,4 @@
+import { schedulingGroupOf } from "../../core/cluster/gang.ts";
 import type { LabelRequirement, LabelSelector, Toleration } from "../../core/cluster/pod.ts";
 import {
   type Fields,
@@ -106,15 +107,6 @@ export function readPodTemplate(template: unknown): PodTemplate {
     priorityClassName: textOf(spec.priorityClassName),
     schedulingGroup: schedulingGroupOf(spec),
   };
-}
-
-/** Source: kubernetes api core/v1: `schedulingGroup` from 1.36, `workloadRef` in 1.35. */
-function schedulingGroupOf({ schedulingGroup, workloadRef }: Fields): string | undefined {
-  const group = textOf(fieldsOf(schedulingGroup).podGroupName);
-  if (group !== undefined) return group;
-  const { name, podGroup, podGroupReplicaKey } = fieldsOf(workloadRef);
-  const parts = [name, podGroup, podGroupReplicaKey].flatMap((part) => textOf(part) || []);
-  return parts.length === 0 ? undefined : parts.join("/");
 }
 
 /** Kubernetes reads an empty field like one that is not set, and an empty operator as Equal. */

@@ -1,6 +1,6 @@
 /** Workloads on several nodes that end as a whole. */
 import { gangOf } from "../../core/cluster/gang.ts";
-import { listOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
+import { fieldsOf, listOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
 import { type AuditedFleet, landingOf } from "../fleet.ts";
 import type { Manifest } from "../objects/manifest.ts";
 import { readPodTemplate } from "../objects/pod-template.ts";
@@ -11,7 +11,7 @@ export const gangOnSpot: Rule = {
   id: "gang-on-spot",
   severity: "warning",
   title: "a workload on several nodes that ends as a whole can land on Spot nodes",
-  why: "The pods of a JobSet, of a group of a LeaderWorkerSet, of a pod group (Kueue, coscheduling, Kubernetes' workload API), of a Volcano Job, of a training job, of Ray workers with several hosts, of a Grove PodGang or of GKE's queued provisioning work together: if one of their nodes leaves, all of them end or start over. Each node is another chance of an interruption, so one that runs on sixteen Spot nodes is interrupted sixteen times as often as one that runs on one. Lastcall does not rotate such nodes one by one (gates.gangWorkloads of the policy), but the cloud takes them one by one.",
+  why: "The pods of a JobSet, of a group of a LeaderWorkerSet, of a pod group (Kueue, coscheduling, Volcano, Koordinator, Kubernetes' workload API), of a Volcano Job, of a YuniKorn application with task groups, of a training job, of Ray workers with several hosts, of a Grove PodGang or of GKE's queued provisioning work together: if one of their nodes leaves, all of them end or start over. Each node is another chance of an interruption, so one that runs on sixteen Spot nodes is interrupted sixteen times as often as one that runs on one. Lastcall does not rotate such nodes one by one (gates.gangWorkloads of the policy), but the cloud takes them one by one.",
   fix: "Write checkpoints often, keep it on stable nodes by a node selector or required node affinity, or use capacity that is provisioned and ended as a whole.",
   whenNotToUse:
     "The workload tolerates the loss of single pods (elastic training), or its pods share one node.",
@@ -70,7 +70,7 @@ function checkGangOnSpot(fleet: AuditedFleet): readonly Remark[] {
   for (const workload of spotWorkloads(fleet)) {
     const { labels, annotations, schedulingGroup } = workload.template;
     const { namespace } = workload;
-    const name = gangOf({ namespace, labels, annotations, schedulingGroup });
+    const name = gangOf({ namespace, labels, annotations, schedulingGroup })?.name;
     if (name !== undefined) add(name.replace(/ group \d+$/, ""), workload);
   }
   return [...remarks.values()];
@@ -80,6 +80,13 @@ function checkGangOnSpot(fleet: AuditedFleet): readonly Remark[] {
 const partReaders: Readonly<Record<string, (manifest: Manifest) => readonly GangPart[]>> = {
   "JobSet.jobset.x-k8s.io": jobSetParts,
   "LeaderWorkerSet.leaderworkerset.x-k8s.io": leaderWorkerParts,
+  "Job.batch.volcano.sh": volcanoParts,
+  "MPIJob.kubeflow.org": trainingParts,
+  "PyTorchJob.kubeflow.org": trainingParts,
+  "TFJob.kubeflow.org": trainingParts,
+  "XGBoostJob.kubeflow.org": trainingParts,
+  "PaddleJob.kubeflow.org": trainingParts,
+  "JAXJob.kubeflow.org": trainingParts,
   "RayCluster.ray.io": ({ json }) => rayParts(json, ["spec"]),
   "RayJob.ray.io": ({ json }) => rayParts(json, ["spec", "rayClusterSpec"]),
   "RayService.ray.io": ({ json }) => rayParts(json, ["spec", "rayClusterConfig"]),
@@ -117,6 +124,29 @@ function leaderWorkerParts({ json }: Manifest): readonly GangPart[] {
   const group = valueAt(json, ["spec", "leaderWorkerTemplate"]);
   const size = wholeNumberOf(valueAt(group, ["size"])) ?? 1;
   return [{ template: valueAt(group, ["workerTemplate"]), pods: size }];
+}
+
+/** Source: volcano `pkg/apis/batch/v1alpha1/job.go`; a task has one pod if unset. */
+function volcanoParts({ json }: Manifest): readonly GangPart[] {
+  return listOf(valueAt(json, ["spec", "tasks"])).map((one) => {
+    const pods = wholeNumberOf(valueAt(one, ["replicas"])) ?? 1;
+    return { template: valueAt(one, ["template"]), pods };
+  });
+}
+
+/**
+ * Source: training-operator `pkg/apis/kubeflow.org/v1`: each kind has its roles in a field such as
+ * `pytorchReplicaSpecs`; a role has one pod if unset.
+ */
+function trainingParts({ json }: Manifest): readonly GangPart[] {
+  const spec = Object.entries(fieldsOf(valueAt(json, ["spec"])));
+  const roles = spec.filter(([name]) => name.endsWith("ReplicaSpecs"));
+  return roles.flatMap(([, role]) =>
+    Object.values(fieldsOf(role)).map((one) => {
+      const pods = wholeNumberOf(valueAt(one, ["replicas"])) ?? 1;
+      return { template: valueAt(one, ["template"]), pods };
+    }),
+  );
 }
 
 /**

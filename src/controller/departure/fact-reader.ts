@@ -211,7 +211,7 @@ export class FactReader {
       }
       case "gates": {
         const newest = scene.newestPolicy();
-        const answers = await gates.ask([newest], signal);
+        const answers = await gates.ask([{ policy: newest, nodes: [departure.node.name] }], signal);
         return { answer: answers[newest.name] };
       }
     }

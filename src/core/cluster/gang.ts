@@ -1,3 +1,4 @@
+import { type Fields, fieldsOf, textOf } from "../json/json-field.ts";
 import type { NodeFacts } from "./node.ts";
 
 /**
@@ -15,20 +16,31 @@ export interface GangPod {
   readonly schedulingGroup?: string | undefined;
 }
 
+/** How the pods of one kind of such workloads are recognized. */
 interface GangKind {
-  /** The label of its pods whose value names the workload in its namespace. */
-  readonly label: string;
   readonly kind: string;
+  /** The label of its pods whose value names the workload in its namespace. */
+  readonly label?: string;
+  /** The annotation instead. The API cannot select pods by it. */
+  readonly annotation?: string;
   /** A label with the part of the workload that ends as a whole, if that is not all of it. */
   readonly partLabel?: string;
+  /** Marks with the name of the whole, where the value only names a part of it. */
+  readonly wholeBy?: readonly string[];
+  /** Whether the mark is on pods that do not end together as well, as on this one. */
+  readonly isLoose?: (name: string, pod: Omit<GangPod, "node">) => boolean;
 }
 
 /**
+ * The first that matches names the workload: what says most about which pods end together is first.
+ *
  * Sources: the label constants of jobset `api/jobset/v1alpha2`, lws `api/leaderworkerset/v1`, kueue
  * `pkg/controller/jobs/pod/constants`, scheduler-plugins `apis/scheduling/v1alpha1`, volcano
- * `pkg/apis/batch/v1alpha1`, training-operator `pkg/apis/kubeflow.org/v1`, grove
- * `operator/api/common` and kuberay `ray-operator/controllers/ray/utils`: KubeRay 1.5 and later
- * label the workers of a replica that has several hosts.
+ * `pkg/apis/batch/v1alpha1` and `pkg/apis/scheduling/v1beta1`, training-operator
+ * `pkg/apis/kubeflow.org/v1`, grove `operator/api/common`, kuberay
+ * `ray-operator/controllers/ray/utils` (1.5 and later label the workers of a replica that has
+ * several hosts), yunikorn-k8shim `pkg/common/constants`, koordinator `apis/extension` and armada
+ * `internal/scheduler/configuration`.
  */
 const gangKinds: readonly GangKind[] = [
   { kind: "JobSet", label: "jobset.sigs.k8s.io/jobset-name" },
@@ -37,20 +49,38 @@ const gangKinds: readonly GangKind[] = [
     label: "leaderworkerset.sigs.k8s.io/name",
     partLabel: "leaderworkerset.sigs.k8s.io/group-index",
   },
-  { kind: "pod group", label: "kueue.x-k8s.io/pod-group-name" },
+  {
+    kind: "pod group",
+    label: "kueue.x-k8s.io/pod-group-name",
+    // Kueue queues the pods of a Deployment as a group, too.
+    isLoose: (_, { annotations }) => annotations["kueue.x-k8s.io/pod-group-serving"] === "true",
+  },
   { kind: "pod group", label: "scheduling.x-k8s.io/pod-group" },
   { kind: "pod group", label: "pod-group.scheduling.sigs.k8s.io" },
   { kind: "Volcano Job", label: "volcano.sh/job-name" },
   { kind: "training job", label: "training.kubeflow.org/job-name" },
   { kind: "Ray worker group replica", label: "ray.io/worker-group-replica-name" },
   { kind: "Grove PodGang", label: "grove.io/podgang" },
+  { kind: "pod group", annotation: "scheduling.k8s.io/group-name", isLoose: isOwnersGroup },
+  { kind: "pod group", annotation: "scheduling.volcano.sh/group-name", isLoose: isOwnersGroup },
+  {
+    kind: "YuniKorn application",
+    annotation: "yunikorn.apache.org/task-group-name",
+    // In the order in which YuniKorn reads them.
+    wholeBy: ["yunikorn.apache.org/app-id", "applicationId", "spark-app-selector"],
+  },
+  { kind: "pod group", annotation: "gang.scheduling.koordinator.sh/name" },
+  { kind: "Armada gang", annotation: "armadaproject.io/gangId" },
 ];
 
-/** The labels of which the pods of such workloads have one. */
-export const gangLabels: readonly string[] = gangKinds.map(({ label }) => label);
-
-/** Kueue queues the pods of a Deployment as a group, too, which does not end with one of them. */
-const servingAnnotation = "kueue.x-k8s.io/pod-group-serving";
+/**
+ * Volcano writes the annotation of a group on every pod that it schedules. The group that it makes
+ * for the pods of one owner is named by the owner's uid, and needs one pod by default (volcano
+ * `pkg/controllers/podgroup`, GeneratePodgroupName).
+ */
+function isOwnersGroup(name: string): boolean {
+  return /^podgroup-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(name);
+}
 
 /**
  * Pods that consume a ProvisioningRequest. Only with this class all of their nodes are provisioned
@@ -68,21 +98,57 @@ function readProvisioning(annotations: GangPod["annotations"], key: string): str
   return annotations[key] ?? annotations[key.replace(/^.*\//, formerPrefix)];
 }
 
-/** The name of the workload that a pod is a part of, such as `JobSet ml/train`. */
-export function gangOf(pod: Omit<GangPod, "node">): string | undefined {
-  const { namespace, labels, annotations, schedulingGroup } = pod;
-  const found = gangKinds.find(({ label }) => labels[label] !== undefined);
-  if (found === undefined) {
-    if (schedulingGroup !== undefined) return `pod group ${namespace}/${schedulingGroup}`;
-    const isQueued = readProvisioning(annotations, provisioningClass) === queuedProvisioning;
-    const request = isQueued ? readProvisioning(annotations, provisioningRequest) : undefined;
-    return request === undefined ? undefined : `provisioning request ${namespace}/${request}`;
+/**
+ * The group of Kubernetes' workload API in a pod's spec. Source: kubernetes api core/v1:
+ * `schedulingGroup` from 1.36, `workloadRef` in 1.35.
+ */
+export function schedulingGroupOf({ schedulingGroup, workloadRef }: Fields): string | undefined {
+  const group = textOf(fieldsOf(schedulingGroup).podGroupName);
+  if (group !== undefined) return group;
+  const { name, podGroup, podGroupReplicaKey } = fieldsOf(workloadRef);
+  const parts = [name, podGroup, podGroupReplicaKey].flatMap((part) => textOf(part) || []);
+  return parts.length === 0 ? undefined : parts.join("/");
+}
+
+/** A workload on several nodes, as one of its pods shows it. */
+export interface Gang {
+  /** Such as `JobSet ml/train`. */
+  readonly name: string;
+  readonly namespace: string;
+  /** The label that selects its pods; undefined if they have none in common. */
+  readonly label: string | undefined;
+}
+
+/** The workload on several nodes that a pod is a part of. */
+export function gangOf(pod: Omit<GangPod, "node">): Gang | undefined {
+  const { namespace } = pod;
+  for (const kind of gangKinds) {
+    const name = nameBy(kind, pod);
+    if (name !== undefined) return { name, namespace, label: kind.label };
   }
-  const isServing = annotations[servingAnnotation] === "true";
-  if (isServing && found.label === "kueue.x-k8s.io/pod-group-name") return undefined;
-  const part = found.partLabel === undefined ? undefined : labels[found.partLabel];
-  const name = `${found.kind} ${namespace}/${labels[found.label]}`;
+  const { schedulingGroup } = pod;
+  const name =
+    schedulingGroup === undefined
+      ? provisionedBy(pod)
+      : `pod group ${namespace}/${schedulingGroup}`;
+  return name === undefined ? undefined : { name, namespace, label: undefined };
+}
+
+function nameBy(gang: GangKind, pod: Omit<GangPod, "node">): string | undefined {
+  const { label, annotation, partLabel, wholeBy = [], isLoose } = gang;
+  const { namespace, labels, annotations } = pod;
+  const marked = label === undefined ? annotations[annotation ?? ""] : labels[label];
+  if (!marked || isLoose?.(marked, pod)) return undefined;
+  const whole = wholeBy.map((mark) => labels[mark] ?? annotations[mark]).find(Boolean) ?? marked;
+  const part = partLabel === undefined ? undefined : labels[partLabel];
+  const name = `${gang.kind} ${namespace}/${whole}`;
   return part === undefined ? name : `${name} group ${part}`;
+}
+
+function provisionedBy({ namespace, annotations }: Omit<GangPod, "node">): string | undefined {
+  if (readProvisioning(annotations, provisioningClass) !== queuedProvisioning) return undefined;
+  const request = readProvisioning(annotations, provisioningRequest);
+  return request === undefined ? undefined : `provisioning request ${namespace}/${request}`;
 }
 
 /** How many nodes a sentence names. */
@@ -95,7 +161,7 @@ const mostNodes = 3;
 export function gangsByNode(pods: readonly GangPod[]): ReadonlyMap<string, string> {
   const nodesOf = new Map<string, Set<string>>();
   for (const pod of pods) {
-    const gang = gangOf(pod);
+    const gang = gangOf(pod)?.name;
     if (gang === undefined) continue;
     const nodes = nodesOf.get(gang) ?? new Set();
     nodesOf.set(gang, nodes.add(pod.node));

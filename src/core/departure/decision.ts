@@ -43,10 +43,16 @@ export interface GateAnswer {
    */
   readonly blockingPods: ReadonlyMap<string, string> | "Unknown";
   /**
-   * The workload on several nodes that the departure of each node would end; `Unknown` if their
-   * pods could not be listed.
+   * Each node that was asked about, with the workload on several nodes that its departure would
+   * end, if any; `Unknown` if the pods could not be listed.
    */
-  readonly gangs: ReadonlyMap<string, string> | "Unknown";
+  readonly gangs: ReadonlyMap<string, string | undefined> | "Unknown";
+}
+
+/** A policy whose external gates are asked, for the nodes that leave soon. */
+export interface GateInquiry {
+  readonly policy: Policy;
+  readonly nodes: readonly string[];
 }
 
 /** A Departure to create. */

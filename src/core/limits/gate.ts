@@ -1,6 +1,6 @@
 import { sliceOf } from "../cluster/gang.ts";
 import { holdOf, type NodeFacts, rivalOf } from "../cluster/node.ts";
-import type { GateAnswer, Snapshot } from "../departure/decision.ts";
+import type { GateAnswer, GateInquiry, Snapshot } from "../departure/decision.ts";
 import { isUnderWay, mayBeIgnored } from "../departure/departure.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { Reason } from "../reason/reason.ts";
@@ -33,21 +33,35 @@ export interface GateQuestion {
 const nearMs = minutes(1);
 
 /**
- * The policies whose gates have to be queried now, because a departure is due or nearly due. A
- * query lists all pods of the cluster.
+ * The policies whose gates have to be queried now, because a departure is due or nearly due, and
+ * the nodes of these departures.
  */
 export function gatesToAsk(
   { policies, departures }: Pick<Snapshot, "policies" | "departures">,
   now: Instant,
-): readonly Policy[] {
-  const soon = new Set<string | undefined>();
+): readonly GateInquiry[] {
+  const soon = new Map<string | undefined, string[]>();
   for (const departure of departures) {
     const { cause } = departure;
     const isAsked = cause === "Planned" || mayBeIgnored(cause);
     if (isUnderWay(departure) || !isAsked) continue;
-    if ((departure.departAt ?? now) <= plus(now, nearMs)) soon.add(departure.policy);
+    if ((departure.departAt ?? now) > plus(now, nearMs)) continue;
+    const nodes = soon.get(departure.policy) ?? [];
+    nodes.push(departure.node.name);
+    soon.set(departure.policy, nodes);
   }
-  return policies.filter((policy) => asksOutside(policy) && soon.has(policy.name));
+  return policies.filter(asksOutside).flatMap((policy) => {
+    const nodes = soon.get(policy.name);
+    return nodes === undefined ? [] : [{ policy, nodes }];
+  });
+}
+
+/** Whether the policy has no external gates, or they were asked about this node. */
+export function wereAsked({ policy, node, answer }: Omit<GateQuestion, "window" | "now">): boolean {
+  if (!asksOutside(policy)) return true;
+  if (answer === undefined) return false;
+  const isOpen = policy.gates.gangWorkloads !== "Hold" || answer.gangs === "Unknown";
+  return isOpen || answer.gangs.has(node.name);
 }
 
 /** Whether the policy has external gates. */
@@ -144,7 +158,9 @@ function sliceGate({ policy, node }: GateQuestion): GateHold | undefined {
 
 function gangGate({ policy, node, answer }: GateQuestion): GateHold | undefined {
   if (policy.gates.gangWorkloads !== "Hold") return undefined;
-  if (answer === undefined) return { kind: "Held", reason: "GangsUnknown", isUnasked: true };
+  if (answer === undefined || !wereAsked({ policy, node, answer })) {
+    return { kind: "Held", reason: "GangsUnknown", isUnasked: true };
+  }
   if (answer.gangs === "Unknown") return { kind: "Held", reason: "GangsUnknown" };
   const gang = answer.gangs.get(node.name);
   return gang === undefined ? undefined : { kind: "Held", reason: "GangWorkload", detail: gang };

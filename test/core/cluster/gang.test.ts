@@ -33,7 +33,46 @@ describe("a workload on several nodes", () => {
     [{ "grove.io/podgang": "llm-0" }, "Grove PodGang ml/llm-0"],
     [{ app: "web", "batch.kubernetes.io/job-name": "alone" }, undefined],
   ])("is recognized by the labels of its pods: %j", (labels, name) => {
-    expect(gangOf(pod("n1", labels))).toBe(name);
+    expect(gangOf(pod("n1", labels))?.name).toBe(name);
+  });
+
+  it.each<[Labels, string | undefined]>([
+    [{ "scheduling.k8s.io/group-name": "pg1" }, "pod group ml/pg1"],
+    [{ "scheduling.volcano.sh/group-name": "pg1" }, "pod group ml/pg1"],
+    [{ "gang.scheduling.koordinator.sh/name": "pg1" }, "pod group ml/pg1"],
+    [{ "armadaproject.io/gangId": "g1" }, "Armada gang ml/g1"],
+    [{ "yunikorn.apache.org/task-group-name": "ps" }, "YuniKorn application ml/ps"],
+    [
+      { "yunikorn.apache.org/task-group-name": "ps", "yunikorn.apache.org/app-id": "tf1" },
+      "YuniKorn application ml/tf1",
+    ],
+    // The group that Volcano makes for a pod that needs none.
+    [
+      { "scheduling.k8s.io/group-name": "podgroup-7a09885b-b753-4924-9fba-77c0836bac20" },
+      undefined,
+    ],
+    [{ "scheduling.k8s.io/group-name": "" }, undefined],
+    // A deployment of YuniKorn's applications without a gang.
+    [{ "yunikorn.apache.org/app-id": "web" }, undefined],
+  ])("is recognized by the annotations of its pods: %j", (annotations, name) => {
+    expect(gangOf({ ...pod("n1", { app: "x" }), annotations })?.name).toBe(name);
+  });
+
+  it("is the application of YuniKorn whose task groups have several names", () => {
+    const groups = ["driver", "executor"].map((group, at) => ({
+      ...pod(`n${at}`, { applicationId: "spark-1" }),
+      annotations: { "yunikorn.apache.org/task-group-name": group },
+    }));
+    expect(gangsByNode(groups).get("n1")).toBe("YuniKorn application ml/spark-1 on n0, n1");
+  });
+
+  it("has the name that says most about it", () => {
+    const annotations = { "scheduling.k8s.io/group-name": "train-fd0f7" };
+    const one = { ...pod("n1", { "volcano.sh/job-name": "train" }), annotations };
+    expect(gangOf(one)?.name).toBe("Volcano Job ml/train");
+    expect(gangOf({ ...one, labels: {}, schedulingGroup: "other" })?.name).toBe(
+      "pod group ml/train-fd0f7",
+    );
   });
 
   it("is not what Kueue only queues as a group", () => {

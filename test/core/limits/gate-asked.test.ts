@@ -19,7 +19,7 @@ const waiting = aDeparture(node, {
 it("gates are queried from one minute before the first departure of their policy", () => {
   const view = { policies: [policy], departures: [waiting] };
   expect(gatesToAsk(view, plus(departAt, seconds(-61)))).toEqual([]);
-  expect(gatesToAsk(view, plus(departAt, seconds(-60)))).toEqual([policy]);
+  expect(gatesToAsk(view, plus(departAt, seconds(-60)))).toEqual([{ policy, nodes: ["n1"] }]);
 });
 
 it("a departure that moves to now starts only after its gates were queried", () => {

@@ -8,7 +8,8 @@ import { aNode, aPolicy, at, daily } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
 const alerts = { url: "http://alerts", matchers: ['severity="critical"'] };
-const quiet: GateAnswer = { alerts: [], blockingPods: new Map(), gangs: new Map() };
+const gangs = new Map([["n1", undefined]]);
+const quiet: GateAnswer = { alerts: [], blockingPods: new Map(), gangs };
 
 interface Question {
   readonly policy?: Partial<Policy>;
@@ -86,9 +87,17 @@ describe("a gate", () => {
       "is open for a node without a workload on several nodes",
       {
         policy: { gates: { blockingPods: [], gangWorkloads: "Hold" } },
-        answer: { ...quiet, gangs: new Map([["n0", "JobSet ml/train on n0, n2"]]) },
+        answer: { ...quiet, gangs: new Map([...gangs, ["n0", "JobSet ml/train on n0, n2"]]) },
       },
       "Allowed",
+    ],
+    [
+      "is shut for a node that was not asked about",
+      {
+        policy: { gates: { blockingPods: [], gangWorkloads: "Hold" } },
+        answer: { ...quiet, gangs: new Map([["n0", undefined]]) },
+      },
+      "GangsUnknown",
     ],
     [
       "is open for a workload on several nodes that the policy allows to end",

@@ -105,6 +105,11 @@ describe("the deadline of a departure", () => {
       { policy: { gates } },
       "Held GangsUnknown",
     ],
+    [
+      "a node that was not asked about",
+      { policy: { gates }, gateAnswer: { ...quiet, gangs: new Map([["n2", undefined]]) } },
+      "Held GangsUnknown",
+    ],
   ])("does not override %s", (_, question, expected) => {
     expect(verdictAtDeadline(question)).toBe(expected);
   });
