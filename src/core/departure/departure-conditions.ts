@@ -1,5 +1,5 @@
 import type { Instant } from "../time/time.ts";
-import type { DepartureStatus } from "./departure.ts";
+import { type DepartureStatus, hasTakenMachine } from "./departure.ts";
 import { type Stay, staysOf } from "./stay.ts";
 
 /** The conditions of a Departure, in the order in which they usually become true. */
@@ -15,13 +15,17 @@ export interface DepartureCondition {
   readonly lastTransitionTime?: Instant | undefined;
 }
 
-const isTrue: Readonly<Record<ConditionType, (stay: Stay) => boolean>> = {
+/** `endsMachine`: the departure has ended, and its machine with it. */
+type Told = (stay: Stay, endsMachine: boolean) => boolean;
+
+const isTrue: Readonly<Record<ConditionType, Told>> = {
   Scheduled: ({ phase }) => phase === "Scheduled",
   Held: ({ phase }) => phase === "Held",
   Draining: ({ phase }) => phase === "Draining",
-  Drained: ({ isDrained }) => isDrained,
-  // All that ends a departure in Releasing is that its machine ended, by us or by the cloud.
-  Released: ({ phase, after }) => phase === "Ended" && after === "Releasing",
+  Drained: ({ phase, isDrained }, endsMachine) => isDrained && (phase !== "Ended" || endsMachine),
+  // A reboot ends a departure in Releasing as well, and the machine stays.
+  Released: ({ phase, after }, endsMachine) =>
+    phase === "Ended" && after === "Releasing" && endsMachine,
   Ended: ({ phase }) => phase === "Ended",
 };
 
@@ -31,10 +35,12 @@ const isTrue: Readonly<Record<ConditionType, (stay: Stay) => boolean>> = {
  */
 export function conditionsOf(status: DepartureStatus): readonly DepartureCondition[] {
   const stays = staysOf(status);
+  const endsMachine = hasTakenMachine({ status });
   const present = { reason: status.reason ?? status.phase, message: status.message ?? "" };
-  const drainEnd = drainEndOf(stays);
+  const isUndone = status.phase === "Ended" && !endsMachine;
+  const drainEnd = isUndone ? undefined : drainEndOf(stays);
   return conditionTypes.map((type) => {
-    const told = stays.map(isTrue[type]);
+    const told = stays.map((stay) => isTrue[type](stay, endsMachine));
     const holds = told.at(-1) === true;
     return {
       type,

@@ -1,5 +1,5 @@
 import { between, type Millis } from "../time/time.ts";
-import type { DepartureStatus, Outcome } from "./departure.ts";
+import { type DepartureStatus, hasTakenMachine } from "./departure.ts";
 import { staysOf } from "./stay.ts";
 
 /** What is counted when a departure has ended. It follows from the status alone. */
@@ -10,20 +10,13 @@ export interface DepartureFigures {
   readonly drain?: { readonly ms: Millis; readonly reason: string } | undefined;
 }
 
-/** Whether the machine ended with the departure. `Failed`: it could not be released. */
-const endsMachine: Readonly<Record<Outcome, boolean>> = {
-  ...{ Planned: true, Preempted: true, Forced: true, Expired: true },
-  ...{ RolledBack: false, Cancelled: false, Failed: false },
-};
-
 export function departureFigures(status: DepartureStatus): DepartureFigures {
   const { killed = 0, leftBehind = 0, left = 0 } = status.drain ?? {};
-  const isOver = status.outcome !== undefined && endsMachine[status.outcome];
   return {
     podsKilled: killed,
     // If the machine ended during the drain, nothing was left behind yet; pods that came back
     // after the drain are not among those left to drain.
-    podsLost: isOver ? Math.max(left, leftBehind) : 0,
+    podsLost: hasTakenMachine({ status }) ? Math.max(left, leftBehind) : 0,
     drain: drainOf(status),
   };
 }

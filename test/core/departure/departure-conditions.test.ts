@@ -3,8 +3,11 @@ import type { DepartureStatus } from "../../../src/core/departure/departure.ts";
 import { conditionsOf } from "../../../src/core/departure/departure-conditions.ts";
 import {
   type PhaseEvent,
+  phaseAfter,
+  phaseEvents,
   statusAfter,
   statusWithReason,
+  wasDrained,
 } from "../../../src/core/departure/ledger.ts";
 import type { Reason } from "../../../src/core/reason/reason.ts";
 import { formatInstant, minutes, plus } from "../../../src/core/time/time.ts";
@@ -43,6 +46,16 @@ const gaveUp: Happening = ["GaveUp", "DrainTimeout"];
 const rolledBack: Happening = ["RolledBack", "RolledBackByRule"];
 const released: Happening = ["Released", "Released"];
 const nodeGone: Happening = ["NodeGone", "NodeGone"];
+
+const idle = aDeparture(aNode("n1")).status;
+
+/** The reasons that change what an event leads to; the reason of another does not matter. */
+const reasonsOf: Partial<Record<PhaseEvent, readonly Reason[]>> = {
+  GaveUp: ["DrainTimeout", "ReleaseFailed"],
+  Cancelled: ["CancelledByPerson"],
+  Withdrawn: ["NoticeWithdrawn"],
+  MachineReplaced: ["MachineReplaced", "MachineRebooted"],
+};
 
 describe("the conditions of a departure", () => {
   it.each<[string, readonly Happening[], readonly string[]]>([
@@ -106,6 +119,18 @@ describe("the conditions of a departure", () => {
     expect(conditions.find(({ type }) => type === "Ended")).toMatchObject({ reason: "Released" });
   });
 
+  it("say that the machine stays if it was rebooted after the drain", () => {
+    const rebooted: Happening = ["MachineReplaced", "MachineRebooted"];
+    const conditions = conditionsOf(statusOf(due, prepared, drained, rebooted));
+    for (const type of ["Drained", "Released"]) {
+      const reason = "MachineRebooted";
+      expect(conditions.find((one) => one.type === type)).toMatchObject({
+        status: "False",
+        reason,
+      });
+    }
+  });
+
   it("keep their times when a full timeline loses its oldest entries", () => {
     const departure = aDeparture(aNode("n1"));
     let status = statusOf(
@@ -132,6 +157,36 @@ describe("the conditions of a departure", () => {
     const change = { event: "Released", reason: "Released", at: plus(noon, minutes(170)) } as const;
     const ended = statusAfter({ ...departure, status }, change) ?? status;
     expect(trueOf(ended)).toEqual(["Drained 12:11", "Released 14:50", "Ended 14:50"]);
+  });
+
+  it("agree with phase and outcome on every path of events", () => {
+    const outcomes = new Set<string>();
+    const walk = (happenings: readonly Happening[], left: number): void => {
+      const status = happenings.length === 0 ? idle : statusOf(...happenings);
+      const found = new Set(trueOf(status).map((one) => one.split(" ")[0]));
+      const isTrue = (type: string) => found.has(type);
+      for (const phase of ["Scheduled", "Held", "Draining", "Ended"]) {
+        expect(isTrue(phase)).toBe(status.phase === phase);
+      }
+      const { outcome } = status;
+      if (outcome !== undefined) outcomes.add(outcome);
+      if (outcome === "Planned" || outcome === "Forced") expect(isTrue("Released")).toBe(true);
+      if (outcome === "RolledBack" || outcome === "Cancelled" || outcome === "Failed") {
+        expect([isTrue("Released"), isTrue("Drained")]).toEqual([false, false]);
+      }
+      if (status.phase === "Releasing") expect(isTrue("Drained")).toBe(wasDrained(status));
+      if (left === 0) return;
+      for (const event of phaseEvents) {
+        if (phaseAfter(status.phase, event) === undefined) continue;
+        for (const reason of reasonsOf[event] ?? (["Started"] as const)) {
+          walk([...happenings, [event, reason]], left - 1);
+        }
+      }
+    };
+    walk([], 6);
+    expect(outcomes).toEqual(
+      new Set(["Planned", "Preempted", "RolledBack", "Cancelled", "Failed"]),
+    );
   });
 
   it.each([
