@@ -248,7 +248,7 @@ interface Batch {
 export class TaggedMachines {
   readonly #options: TaggedMachinesOptions;
   #tagged: ReadonlySet<string> = new Set();
-  /** Individual lookups since the last full read. */
+  /** Individual lookups under way, and those since the last full read that found the tag. */
   readonly #asked = new Map<string, Promise<boolean>>();
   /** The next batch: collects instances until the request before it completes. */
   #next: Batch | undefined;
@@ -278,12 +278,13 @@ export class TaggedMachines {
     if (this.#tagged.has(machine)) return true;
     const asked = this.#asked.get(machine);
     if (asked !== undefined) return asked;
-    const asking = this.#ask(machine).catch((error: unknown) => {
-      // The next notice looks it up again.
-      if (this.#asked.get(machine) === asking) this.#asked.delete(machine);
-      throw error;
-    });
+    const asking = this.#ask(machine);
     this.#asked.set(machine, asking);
+    // The next notice looks it up again: the instance may have got its tag by then.
+    const forget = () => {
+      if (this.#asked.get(machine) === asking) this.#asked.delete(machine);
+    };
+    asking.then((isTagged) => isTagged || forget(), forget);
     return asking;
   }
 

@@ -218,6 +218,14 @@ describe("the Lambda responder", () => {
       expect((await invoke({ instanceId: instance.id })).actions).toHaveLength(4);
     });
 
+    it("acts on a machine that got the tag after an event that the same process ignored", async () => {
+      const warm = await cold();
+      const context = { getRemainingTimeInMillis: () => 30_000 };
+      expect((await warm(interruption(), context)).actions).toEqual([]);
+      ec2.tags.set(instance.id, { team: "spot" });
+      expect((await warm(interruption(), context)).actions?.[0]).toMatchObject({ state: "Done" });
+    });
+
     it("touches no machine whose tags cannot be read, and fails, so that Lambda tries again", async () => {
       ec2.denied.add("DescribeTags");
       await expect(invoke(interruption())).rejects.toThrow(/ec2:DescribeTags/);

@@ -100,9 +100,19 @@ describe("a feed that is limited to tagged instances", () => {
       Array.from({ length: 50 }, () => inner.onNotice(word(young))),
     );
     expect(new Set(deliveries)).toEqual(new Set(["Taken"]));
-    expect(await inner.onNotice(word(plain))).toBe("NotOwned");
-    expect(await inner.onNotice(word(plain))).toBe("NotOwned");
-    expect(ec2.calls).toEqual(["tagged", `tagged ${young}`, `tagged ${plain}`]);
+    expect(await inner.onNotice(word(young))).toBe("Taken");
+    expect(ec2.calls).toEqual(["tagged", `tagged ${young}`]);
+  });
+
+  it("looks up again what had no tag, which it may have got since", async () => {
+    await start();
+    const deliveries = await Promise.all(
+      [word(plain), word(plain)].map((one) => inner.onNotice(one)),
+    );
+    expect(deliveries).toEqual(["NotOwned", "NotOwned"]);
+    expect(ec2.calls).toEqual(["tagged", `tagged ${plain}`]);
+    ec2.tags.set(plain, { team: "a" });
+    expect(await inner.onNotice(word(plain))).toBe("Taken");
   });
 
   it("looks up many unknown instances with few requests, one after the other", async () => {
