@@ -7,12 +7,12 @@ import type { NodeFacts } from "../core/cluster/node.ts";
 import { decide } from "../core/decide.ts";
 import type { Decision, Snapshot } from "../core/departure/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
-import { type PhaseResult, statusAfter } from "../core/departure/ledger.ts";
+import { statusAfter } from "../core/departure/ledger.ts";
 import { gatesToAsk } from "../core/limits/gate.ts";
-import { hasLostPolicy, policyFor } from "../core/notice/interruption.ts";
+import { policyFor } from "../core/notice/interruption.ts";
 import type { FleetPlan } from "../core/plan/fleet-plan.ts";
 import { policyStatuses } from "../core/plan/plan-status.ts";
-import type { Policy } from "../core/policy/policy.ts";
+import { defaultPolicy, type Policy } from "../core/policy/policy.ts";
 import { isReleaseReason } from "../core/policy/release-answer.ts";
 import { earliest, type Instant, type Millis, millis, minutes, plus } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
@@ -292,9 +292,9 @@ export class PlanReconciler {
       case "Continue":
         if (activeDepartures.has(decision.departure)) return;
         return activeDepartures.open(decision.departure, {
-          policy: this.#policyFor(decision.departure, snapshot),
+          policy: decision.end ? defaultPolicy : this.#policyFor(decision.departure, snapshot),
           signal,
-          first: this.#endOf(decision.departure, snapshot),
+          first: decision.end,
         });
       case "ClearOrphan":
         if (activeDepartures.isUndoingOn(decision.node.name)) return;
@@ -349,13 +349,6 @@ export class PlanReconciler {
 
   #policyFor(departure: Departure, { policies }: Snapshot): Policy {
     return policyFor(departure, this.#nodeOf(departure), policies);
-  }
-
-  /** The result that ends a departure instead of resuming it; undefined if it continues. */
-  #endOf(departure: Departure, { policies }: Snapshot): PhaseResult | undefined {
-    if (!hasLostPolicy(departure, this.#nodeOf(departure), policies)) return undefined;
-    const detail = `its policy ${departure.policy ?? ""} is deleted, or cannot be read`;
-    return { event: "GaveUp", reason: "PlanChanged", detail };
   }
 
   #nodeOf({ node: { name, uid } }: Departure): NodeFacts | undefined {

@@ -21,7 +21,7 @@ import {
   isWaitingRequest,
   mayBeIgnored,
 } from "./departure/departure.ts";
-import { isKnownPhase } from "./departure/ledger.ts";
+import { isKnownPhase, type PhaseResult } from "./departure/ledger.ts";
 import { budgetVerdict, readBudgets } from "./limits/budget.ts";
 import { wereAsked } from "./limits/gate.ts";
 import {
@@ -149,9 +149,9 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
 }
 
 /**
- * Continues a departure under way, unless its policy cannot be read: another policy's rules must
- * not apply, because a new leader might release a machine that the policy keeps. Under a notice it
- * continues regardless, and so does its end: what it has done is undone.
+ * Continues a departure under way. If its policy is gone or cannot be read, a new leader undoes it:
+ * another policy's rules must not apply, because it might release a machine that the policy keeps.
+ * Under a notice it continues regardless.
  */
 function underWay(departure: Departure, pass: Pass): Decision[] {
   const node = pass.nodes.get(departure.node.name);
@@ -160,20 +160,28 @@ function underWay(departure: Departure, pass: Pass): Decision[] {
     const detail = `a newer version of Lastcall, whose phase ${phase} is unknown to this one`;
     return node ? [{ kind: "Skip", node, ...because("LeftToOthers", departure, { detail }) }] : [];
   }
-  const unread = pass.bad.get(departure.policy ?? "");
-  const isSafe = isNoticed(departure) || isBeingUndone(departure, node);
-  if (unread === undefined || node === undefined || isSafe) {
-    const reason = departure.status.reason ?? "Started";
-    return [{ kind: "Continue", departure, ...because(reason, departure) }];
-  }
-  const { reason, detail } = unreadableAs(unread);
-  return [{ kind: "Skip", node, ...because(reason, departure, { detail }) }];
+  const end = endWithoutPolicy(departure, pass);
+  const reason = end?.reason ?? departure.status.reason ?? "Started";
+  const { detail } = end ?? {};
+  return [{ kind: "Continue", departure, end, ...because(reason, departure, { detail }) }];
 }
 
-function isBeingUndone(departure: Departure, node: NodeFacts | undefined): boolean {
-  const { status, deletionAt } = departure;
-  if (status.phase === "RollingBack" || deletionAt !== undefined) return true;
-  return status.phase !== "Releasing" && interruptionOf(departure, node) !== undefined;
+/** Undefined if the policy is there, or is not needed: a requested release continues. */
+function endWithoutPolicy(departure: Departure, pass: Pass): PhaseResult | undefined {
+  const { status, cause, node } = departure;
+  if (!isVoluntary(cause) || isNoticed(departure)) return undefined;
+  if (status.phase === "RollingBack" || status.machine !== undefined) return undefined;
+  const seen = pass.nodes.get(node.name);
+  // What ends it otherwise undoes it as well. In a release, only a deletion does for certain.
+  const isEnding = status.phase !== "Releasing" && interruptionOf(departure, seen) !== undefined;
+  if (isEnding || departure.deletionAt !== undefined) return undefined;
+  const name = departure.policy ?? status.policy ?? defaultPolicy.name;
+  const unread = pass.bad.get(name);
+  if (unread !== undefined) return { event: "GaveUp", ...unreadableAs(unread) };
+  if (name === defaultPolicy.name) return undefined;
+  const own = seen?.uid === node.uid ? seen : undefined;
+  if (policyFor(departure, own, pass.snapshot.policies) !== defaultPolicy) return undefined;
+  return { event: "GaveUp", reason: "PlanChanged", detail: `its policy ${name} is deleted` };
 }
 
 /**

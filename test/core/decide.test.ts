@@ -272,13 +272,34 @@ describe("a departure whose policy", () => {
   const releasing = { ...draining, phase: "Releasing" } as const;
   const odd = { name: "spot", problem: "spec.windows", weight: 0 };
 
-  it("cannot be read only continues on a notice, and never under another policy", () => {
-    const going = departure({ status: draining });
-    const unread = { policies: [], badPolicies: [odd] };
-    expect(inShort(world({ departures: [going], ...unread }))).toContain("Skip: PolicyInvalid");
-    expect(inShort(world({ departures: [going] }))).toContain("Continue: Started");
-    const noticed = { ...going, noticedAt: now };
-    expect(inShort(world({ departures: [noticed], ...unread }))).toContain("Continue: Started");
+  const ends = (going: Departure, more: Partial<Snapshot>) => {
+    const decisions = decided(world({ departures: [going], ...more }));
+    return decisions.flatMap((one) => (one.kind === "Continue" ? [one.end] : []));
+  };
+  const unread = { policies: [], badPolicies: [odd] };
+  const invalid = { event: "GaveUp", reason: "PolicyInvalid" };
+  const lost = { event: "GaveUp", reason: "PlanChanged" };
+
+  it.each<[string, Partial<Departure>, Partial<Snapshot>, object | undefined]>([
+    ["cannot be read, is undone", {}, unread, invalid],
+    ["cannot be read, is undone beside one that selects it", {}, { badPolicies: [odd] }, invalid],
+    ["cannot be read, is undone if it was requested", { cause: "Manual" }, unread, invalid],
+    ["cannot be read, is undone in its release", { status: releasing }, unread, invalid],
+    ["cannot be read, continues on a notice", { noticedAt: now }, unread, undefined],
+    ["is deleted, is undone", {}, { policies: [] }, lost],
+    ["is deleted, is undone if it was requested", { cause: "Manual" }, { policies: [] }, lost],
+    ["is deleted, goes on under one that selects its node", { policy: "old" }, {}, undefined],
+    ["is not named, goes on", { cause: "Manual", policy: undefined }, { policies: [] }, undefined],
+  ])("%s by a new leader", (_, going, more, end) => {
+    const found = ends(departure({ status: draining, ...going }), more);
+    expect(found).toEqual([end && expect.objectContaining(end)]);
+  });
+
+  it("cannot be read or is deleted does not stop a release that was requested", () => {
+    const asked = { ...releasing, machine: { id: "7", mode: "Recreate" } } as const;
+    for (const more of [unread, { policies: [] }]) {
+      expect(ends(departure({ status: asked }), more)).toEqual([undefined]);
+    }
   });
 
   it.each<[string, Partial<Departure>, Partial<NodeFacts>]>([
@@ -288,20 +309,17 @@ describe("a departure whose policy", () => {
     ["it is held", { status: draining, hold: true }, {}],
     ["another machine is behind its node", { status: draining }, { bootID: "b2" }],
   ])("cannot be read is undone all the same if %s", (_, going, seen) => {
-    const unread = { nodes: [node(seen)], policies: [], badPolicies: [odd] };
-    const said = inShort(world({ departures: [departure(going)], ...unread }));
-    expect(said).toContain("Continue: Started");
+    expect(ends(departure(going), { ...unread, nodes: [node(seen)] })).toEqual([undefined]);
   });
 
   it("cannot be read keeps its machine, although somebody holds it in its release", () => {
     const held = departure({ status: releasing, hold: true });
-    const unread = { policies: [], badPolicies: [odd] };
-    expect(inShort(world({ departures: [held], ...unread }))).toContain("Skip: PolicyInvalid");
+    expect(ends(held, unread)).toMatchObject([invalid]);
   });
 
   it("cannot be read keeps its instant, under that policy", () => {
-    const unread = { policies: [{ ...spot, name: "light", weight: -1 }], badPolicies: [odd] };
-    const [only] = decided(world({ departures: [departure()], ...unread }));
+    const light = { policies: [{ ...spot, name: "light", weight: -1 }], badPolicies: [odd] };
+    const [only] = decided(world({ departures: [departure()], ...light }));
     expect(only).toMatchObject({ kind: "Note", event: "Blocked", reason: "PolicyInvalid" });
   });
 

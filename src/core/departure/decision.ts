@@ -15,7 +15,7 @@ import {
   isWaitingAdvice,
   isWaitingRequest,
 } from "./departure.ts";
-import type { PhaseEvent } from "./ledger.ts";
+import type { PhaseEvent, PhaseResult } from "./ledger.ts";
 
 /** The state that a decision is based on. */
 export interface Snapshot {
@@ -111,8 +111,12 @@ export type Decision = Reasoned &
         /** When the hold ends, if known. */
         readonly until?: Instant | undefined;
       }
-    /** A departure under way, which the leader resumes. */
-    | { readonly kind: "Continue"; readonly departure: Departure }
+    /** A departure under way, which the leader resumes; `end`: only to undo what it has done. */
+    | {
+        readonly kind: "Continue";
+        readonly departure: Departure;
+        readonly end?: PhaseResult | undefined;
+      }
     /** The node carries our marks without a live departure. */
     | { readonly kind: "ClearOrphan"; readonly node: NodeFacts; readonly departure: string }
     /** The departure has ended: nothing is left to undo. */

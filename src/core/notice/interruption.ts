@@ -197,22 +197,6 @@ export function policyToRecord(departure: Departure, { name }: Policy): string |
 }
 
 /**
- * Whether the policy of a planned departure under way is gone and no other one selects its node. It
- * then ends, because the defaults might release a machine that the policy kept. A requested release
- * continues.
- */
-export function hasLostPolicy(
-  departure: Departure,
-  node: NodeFacts | undefined,
-  policies: readonly Policy[],
-): boolean {
-  const { cause, status } = departure;
-  if (cause !== "Planned" || isNoticed(departure)) return false;
-  if (status.phase === "RollingBack" || status.machine !== undefined) return false;
-  return policyFor(departure, node, policies) === defaultPolicy;
-}
-
-/**
  * The policy's reaction to a notice. A cause without a rule drains, since notices fail open to
  * draining. A policy in dry run only notifies.
  */
