@@ -152,6 +152,8 @@ export interface NodeCondition {
   readonly message: string;
   /** The status of the condition is Unknown; otherwise it is True. */
   readonly isUnknown?: boolean;
+  /** Its `lastTransitionTime`, as the node wrote it; it only tells one time from another. */
+  readonly since?: string | undefined;
 }
 
 /** The program that wrote an annotation, as recorded by the API server. */

@@ -33,7 +33,7 @@ import {
  */
 export function noticeOfNode(node: NodeFacts, at: Instant): Notice | undefined {
   if (node.ready && node.noticeConditions === undefined) return undefined;
-  const notices = (node.noticeConditions ?? []).flatMap((one) => ofCondition(one, at) ?? []);
+  const notices = (node.noticeConditions ?? []).flatMap((one) => ofCondition(one, node, at) ?? []);
   const all = [...notices, ...ofShutdown(node, at)];
   const [gravest] = all.toSorted((one, other) => {
     if (isGraver(one.cause, other.cause)) return -1;
@@ -75,7 +75,7 @@ function causeOf(name: string): NoticeCause | undefined {
 /** The shortest notice of Preempt. An event that has started may leave less. */
 const shortestMs = seconds(30);
 
-function ofCondition(condition: NodeCondition, at: Instant): Notice | undefined {
+function ofCondition(condition: NodeCondition, node: NodeFacts, at: Instant): Notice | undefined {
   const { type, reason, message, isUnknown } = condition;
   if (isUnknown === true) return undefined;
   const found = readAksMessage(message);
@@ -86,10 +86,21 @@ function ofCondition(condition: NodeCondition, at: Instant): Notice | undefined 
   return {
     cause,
     deadlineAt: found.namedAt ?? (isSoon ? plus(at, shortestMs) : undefined),
+    ...(isSoon && found.namedAt === undefined && { isReckoned: true }),
     noticedAt: at,
     source: `node/${type}`,
-    eventId: found.eventId ?? eventIdFrom(`${reason}-${found.id}`),
+    eventId:
+      found.eventId ?? eventIdFrom(`${reason}-${found.told ?? undatedId(found, condition, node)}`),
   };
+}
+
+/** Without a time of its own, an event is told from the next one by when its condition changed. */
+function undatedId(
+  { id }: Extract<AksMessage, { readonly kind: "Event" }>,
+  { since }: NodeCondition,
+  { bootID, uid }: NodeFacts,
+): string {
+  return `${id}-${since ?? bootID ?? uid}`;
 }
 
 /**
@@ -106,7 +117,9 @@ export interface NoticeScene {
 }
 
 /**
- * The calls that the marks on nodes require, for nodes of a policy and once per event and boot.
+ * The calls that the marks on nodes require, for nodes of a policy and once per event. After a
+ * reboot a Node still has the mark of the event until the node's problem detector runs again; but a
+ * node that was rebooted by accident before its event has that event still to come.
  */
 export function callsOfMarks(
   nodes: readonly NodeFacts[],
@@ -120,15 +133,21 @@ export function callsOfMarks(
     const source = sourceOf(notice);
     // Evaluated again when the other departure has ended.
     if (former.some(isUndoing)) return [];
+    const isThisBoot = (one: Departure) => one.node.bootID === node.bootID;
     // A late watch may still show the shutdown of a machine that has left.
     const hasHadIt = former.some(
       (one) =>
-        one.node.bootID === node.bootID &&
-        ((isOver(one) && one.source === source) || hasTakenMachine(one)),
+        (isOver(one) && one.source === source && (isThisBoot(one) || !isAhead(notice, at))) ||
+        (hasTakenMachine(one) && isThisBoot(one)),
     );
     const call = hasHadIt ? undefined : callOf(node, { notice, former, departureNamed });
     return call === undefined ? [] : [call];
   });
+}
+
+/** Whether the notice names a time that has not come. */
+function isAhead({ deadlineAt, isReckoned }: Notice, at: Instant): boolean {
+  return isReckoned !== true && deadlineAt !== undefined && deadlineAt > at;
 }
 
 /** Whether a departure has dealt with its mark. A mark that had gone is another event. */
@@ -175,7 +194,9 @@ export type AksMessage =
       readonly hasBegun: boolean;
       readonly namedAt?: Instant | undefined;
       readonly eventId?: string | undefined;
-      /** Identifies the event, if it has no id of its own. */
+      /** The time that the message names, as its text. */
+      readonly told?: string | undefined;
+      /** The kind of a message that names no time. */
       readonly id: string;
     }
   /**
@@ -212,7 +233,8 @@ function readAksMessage(message: string): AksMessage {
     hasBegun,
     namedAt: parseHttpDate(told ?? ""),
     eventId: /EventId: ([0-9A-Za-z-]{8,80})/i.exec(message)?.[1],
-    id: isAdvice ? "advisory" : (told ?? (hasBegun ? "started" : "")),
+    told,
+    id: isAdvice ? "advisory" : hasBegun ? "started" : "",
   };
 }
 

@@ -159,11 +159,11 @@ const noticeTypes: ReadonlySet<string> = new Set([
 /** Undefined instead of an empty list for each of the many nodes that have none. */
 function noticeConditionsOf(conditions: unknown): readonly NodeCondition[] | undefined {
   const standing = listOf(conditions).flatMap((condition) => {
-    const { type, status, reason, message } = fieldsOf(condition);
+    const { type, status, reason, message, lastTransitionTime } = fieldsOf(condition);
     if (!isNoticeType(type) || (status !== "True" && status !== "Unknown")) return [];
     const isUnknown = status === "Unknown" ? { isUnknown: true } : {};
     const said = { reason: textOf(reason) ?? "", message: textOf(message) ?? "" };
-    return [{ type, ...said, ...isUnknown }];
+    return [{ type, ...said, ...isUnknown, since: textOf(lastTransitionTime) }];
   });
   return standing.length === 0 ? undefined : standing;
 }

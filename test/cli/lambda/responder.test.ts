@@ -195,48 +195,6 @@ describe("the Lambda responder", () => {
     expect(sns.published).toHaveLength(1);
   });
 
-  describe("with LASTCALL_AWS_MANAGED_TAG", () => {
-    beforeEach(() => {
-      process.env.LASTCALL_AWS_MANAGED_TAG = "team=spot";
-    });
-    afterEach(() => {
-      delete process.env.LASTCALL_AWS_MANAGED_TAG;
-    });
-
-    it("ignores an event of EventBridge for a machine without the tag", async () => {
-      const answer = await invoke(interruption());
-      expect(answer).toMatchObject({ instanceId: instance.id, actions: [] });
-      expect(answer.summary).toContain("does not have the tag team=spot");
-      expect(standing()).toHaveLength(2);
-      expect(sns.published).toEqual([]);
-    });
-
-    it("acts on a machine with the tag, and on any that an invocation names", async () => {
-      ec2.tags.set(instance.id, { team: "spot" });
-      expect((await invoke(interruption())).actions?.[0]).toMatchObject({ state: "Done" });
-      ec2.tags.clear();
-      expect((await invoke({ instanceId: instance.id })).actions).toHaveLength(4);
-    });
-
-    it("acts on a machine that got the tag after an event that the same process ignored", async () => {
-      const warm = await cold();
-      const context = { getRemainingTimeInMillis: () => 30_000 };
-      expect((await warm(interruption(), context)).actions).toEqual([]);
-      ec2.tags.set(instance.id, { team: "spot" });
-      expect((await warm(interruption(), context)).actions?.[0]).toMatchObject({ state: "Done" });
-    });
-
-    it("touches no machine whose tags cannot be read, and fails, so that Lambda tries again", async () => {
-      ec2.denied.add("DescribeTags");
-      await expect(invoke(interruption())).rejects.toThrow(/ec2:DescribeTags/);
-      expect(standing()).toHaveLength(2);
-      expect(sns.published).toEqual([]);
-      ec2.denied.clear();
-      ec2.tags.set(instance.id, { team: "spot" });
-      expect((await invoke(interruption())).actions?.[0]).toMatchObject({ state: "Done" });
-    });
-  });
-
   it("acts on an event with the 1970 time of AWS's own samples", async () => {
     const { actions } = await invoke({ ...interruption(), time: "1970-01-01T00:00:00Z" });
     expect(actions?.map(({ state }) => state)).not.toContain("Failed");
