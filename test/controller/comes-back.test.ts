@@ -7,14 +7,16 @@ import { ledgerOf } from "./capacity-story.ts";
 const left = { namespace: "default", name: "sticky-2", outcome: "LeftBehind" };
 const isOfSticky = ({ metadata }: KubeObject) => metadata?.labels?.app === "sticky";
 
-/** A pod on n1 with a controller, whose tolerations allow it on a cordoned node. */
-function makePod(world: ModelWorld, name: string): void {
+const byReplicaSet = [{ kind: "ReplicaSet", name: "sticky", uid: "rs-1", controller: true }];
+
+/** A pod on n1 whose tolerations allow it on a cordoned node. */
+function makePod(world: ModelWorld, name: string, ownerReferences: readonly object[]): void {
   world.create("/api/v1/namespaces/default/pods", {
     apiVersion: "v1",
     kind: "Pod",
     metadata: {
       ...{ name, namespace: "default", labels: { app: "sticky" } },
-      ownerReferences: [{ kind: "ReplicaSet", name: "sticky", uid: "rs-1", controller: true }],
+      ownerReferences,
     },
     spec: {
       ...{ nodeName: "n1", terminationGracePeriodSeconds: 10 },
@@ -30,7 +32,11 @@ function makePod(world: ModelWorld, name: string): void {
  */
 async function departure(
   spec: object,
-  { exitAfterSeconds = 3, takenOverAfter = Number.POSITIVE_INFINITY } = {},
+  {
+    exitAfterSeconds = 3,
+    takenOverAfter = Number.POSITIVE_INFINITY,
+    owners = byReplicaSet as readonly object[],
+  } = {},
 ): Promise<{ made: number; world: ModelWorld }> {
   const world = new ModelWorld();
   for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
@@ -43,7 +49,7 @@ async function departure(
     const alive = world.podsOn("n1").filter(isOfSticky);
     if (alive.some(({ metadata }) => metadata?.deletionTimestamp === undefined)) return;
     made += 1;
-    makePod(world, `sticky-${made}`);
+    makePod(world, `sticky-${made}`, owners);
   };
   putBack();
   let stop = new AbortController();
@@ -91,6 +97,18 @@ describe("a pod that its controller recreates on the node it was evicted from", 
     expect(told[0]?.message).toContain("default/sticky-2 was left behind on the node");
     const steps = ["cordon", "evict", "evict", "evict", "release", "remove"];
     expect(world.stepsOf("n1")).toEqual(steps);
+  });
+
+  it.each([
+    ["nobody owns", []],
+    ["its owner does not control", [{ kind: "Run", name: "r", uid: "r-1", controller: false }]],
+  ])("is evicted once, too, if %s it", async (_, owners) => {
+    const { made, world } = await departure({ cause: "Manual", source: "person" }, { owners });
+    expect(made).toBe(2);
+    expect(world.statusOf("n1")).toMatchObject({
+      outcome: "Planned",
+      drain: { left: 0, leftBehind: 1, notClean: [left] },
+    });
   });
 
   it("is not evicted again by the next leader", async () => {

@@ -19,7 +19,7 @@ const sentences: Readonly<Record<DrainReason, DrainSentence>> = {
   Finished: () => "is skipped, because it has finished",
   PolicySkip: () => "is skipped, because a podRule of the policy says Skip",
   ComesBack: () =>
-    "is skipped, because it was placed on the node during the drain despite the cordon, and another one would follow",
+    "is skipped, because it was placed on the node during the drain despite the cordon, and might come back again and again",
   Evictable: (f) => `is evicted${grace(f)}`,
   WillBeCut: (f) =>
     `is evicted with ${f.graceSeconds ?? "?"} s of grace instead of ` +

@@ -108,13 +108,14 @@ function skipReason(
 }
 
 /**
- * Whether the pod came to the node after the cordon, because it tolerates the cordon or its
- * controller bypasses the scheduler: if evicted, it would come back again and again. kubectl
- * ignores pods that come later, too.
+ * Whether the pod came to the node after the cordon, because it tolerates the cordon or was placed
+ * there without the scheduler: if evicted, it might come back again and again, also without a
+ * controller that owns it, as those of some operators. One without any is of somebody who wants to
+ * be on this node, such as that of `kubectl debug node`. kubectl ignores pods that come later, too.
  */
 function comesBack(pod: PodFacts, { beganWith }: DrainScene): boolean {
   if (beganWith === undefined || beganWith.has(pod.uid)) return false;
-  if (pod.controller === undefined || pod.deletionAt !== undefined) return false;
+  if (pod.deletionAt !== undefined) return false;
   if (pod.bypassesScheduler) return true;
   return repellingTaint(cordonTaints, pod.tolerations) === undefined;
 }
