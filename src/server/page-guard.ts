@@ -16,6 +16,8 @@ export type Admission =
       /** Below the board's own path; `/` is the page. */
       readonly path: string;
       readonly setCookie?: string | undefined;
+      /** Whether the browser is still in: a stream may outlast its access. */
+      readonly stands: () => boolean;
     }
   | { readonly kind: "Refused"; readonly status: number; readonly problem: PageText };
 
@@ -76,10 +78,11 @@ export class PageGuard {
     const { pathname, token, method } = request;
     const isOwn = pathname.startsWith(`${this.#base}/`);
     const path = isOwn ? pathname.slice(this.#base.length) : undefined;
-    if (path !== undefined && this.#hasSession(request.headers)) return { kind: "Admitted", path };
+    const stands = () => this.#hasSession(request.headers);
+    if (path !== undefined && stands()) return { kind: "Admitted", path, stands };
     // A HEAD request, such as from a program that previews an address, does not use up the token.
     if (path === "/" && method === "GET" && token !== null && this.#spend(token)) {
-      return { kind: "Admitted", path, setCookie: this.#newCookie() };
+      return { kind: "Admitted", path, setCookie: this.#newCookie(), stands };
     }
     const [found, entry] = [this.#found(token), this.#entry];
     const problem = { en: `${found.en}: ${entry.en}`, ja: `${found.ja}。${entry.ja}` };

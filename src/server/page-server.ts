@@ -124,7 +124,7 @@ async function answer(exchange: PageExchange): Promise<void> {
   if (admission.kind === "Refused") {
     return refuse(exchange, { ...admission, isPage: pathname.endsWith("/") });
   }
-  const { setCookie, path } = admission;
+  const { setCookie, path, stands } = admission;
   const more = setCookie === undefined ? {} : { "set-cookie": setCookie };
   const file = files.get(path);
   const isFile = method === "GET" || method === "HEAD";
@@ -146,7 +146,7 @@ async function answer(exchange: PageExchange): Promise<void> {
     body: body?.value,
   });
   if ("open" in found) {
-    sendStream(found, { response, headers: safety, isPacked: takesGzip(request) });
+    sendStream(found, { response, headers: safety, isPacked: takesGzip(request), stands });
   } else sendJson(exchange, found);
   response.once("error", () => {});
 }
@@ -250,11 +250,13 @@ export interface StreamExchange {
   readonly headers: OutgoingHttpHeaders;
   /** Compressed while it is sent: a picture of a thousand nodes shrinks to a tenth. */
   readonly isPacked: boolean;
+  /** Whether the browser may still see it. */
+  readonly stands: () => boolean;
 }
 
-/** Responds with a stream until the page disconnects or stops reading. */
+/** Responds with a stream until the page disconnects, stops reading or may not see it any more. */
 function sendStream({ type, open }: PageStream, exchange: StreamExchange): void {
-  const { response, headers, isPacked } = exchange;
+  const { response, headers, isPacked, stands } = exchange;
   response.writeHead(200, {
     ...headers,
     "content-type": type,
@@ -266,7 +268,8 @@ function sendStream({ type, open }: PageStream, exchange: StreamExchange): void 
   gzip?.pipe(response);
   const over = new AbortController();
   const writer = new MessageWriter({ response, gzip, signal: over.signal });
-  const leave = open({ send: (parts) => writer.add(parts) });
+  const end = () => void (gzip ?? response).end();
+  const leave = open({ send: (parts) => (stands() ? writer.add(parts) : end()) });
   response.once("close", () => {
     over.abort();
     leave();

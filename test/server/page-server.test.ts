@@ -182,6 +182,16 @@ describe("the page server", () => {
     expect([await status(first), await status(second)]).toEqual([401, 200]);
   });
 
+  it("ends a stream that was opened before its browser's access ended", async () => {
+    const headers = { cookie: await letIn() };
+    const ended = call({ path: "/api/stream", headers });
+    await waitUntil(async () => clients.size === 1, { what: "it is open", timeoutMs: 5000 });
+    now = plus(now, hours(7 * 24));
+    for (const client of clients) client.send(["data: secret\n\n"]);
+    expect((await ended).text).toBe("data: after nothing\n\n");
+    expect(clients.size).toBe(0);
+  });
+
   it("says how to get in in the first supported language of the browser", async () => {
     const asked = async (accepted: string | undefined) => {
       const headers = { ...(accepted !== undefined && { "accept-language": accepted }) };
