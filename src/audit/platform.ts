@@ -127,9 +127,19 @@ export function problemOfPair(totalMs: Millis, criticalMs: Millis): string | und
 }
 
 function unknownPlatform(text: string): LastcallError {
-  const names = Object.keys(knownPlatforms).join(", ");
+  const known = Object.keys(knownPlatforms);
+  const names = known.join(", ");
+  const listed = text.split(",");
+  if (listed.length > 1 && listed.every((one) => known.includes(one.trim()))) {
+    return new LastcallError(
+      "USAGE",
+      `Cannot judge against the platform ${JSON.stringify(text)}: it is a list, expected --platform once for each`,
+    );
+  }
+  const near = known.find((one) => one === text.toLowerCase());
+  const meant = near === undefined ? "" : ` (did you mean ${near}?)`;
   return new LastcallError(
     "USAGE",
-    `Cannot judge against the platform ${JSON.stringify(text)}: it is unknown, expected one of ${names}, kubelet:TOTAL/CRITICAL or kubelet:FILE`,
+    `Cannot judge against the platform ${JSON.stringify(text)}${meant}: it is unknown, expected one of ${names}, kubelet:TOTAL/CRITICAL or kubelet:FILE`,
   );
 }

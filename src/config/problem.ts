@@ -49,7 +49,8 @@ export function orList(words: readonly string[]): string {
 /** The candidate that a mistyped word most likely means; undefined if none is similar. */
 export function didYouMean(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
-  let bestEdits = Math.max(1, Math.floor(word.length / 3)) + 1;
+  const letters = word.replace(/^-+/, "");
+  let bestEdits = Math.max(1, Math.floor(letters.length / 3)) + 1;
   for (const candidate of candidates) {
     const edits = countEdits(word.toLowerCase(), candidate.toLowerCase());
     if (edits < bestEdits) {
@@ -104,7 +105,8 @@ export function nodeHint(name: string, nodes: readonly string[]): string {
   if (listed.length > 1 && listed.every((one) => nodes.includes(one))) {
     return ` (did you mean ${listed.join(" ")}?)`;
   }
-  const full = nodes.filter((one) => one.startsWith(`${name}.`));
-  const near = full.length > 0 ? full : nodes.filter((one) => countEdits(name, one) <= 2);
+  const lower = name.toLowerCase();
+  const full = nodes.filter((one) => one === lower || one.startsWith(`${lower}.`));
+  const near = full.length > 0 ? full : nodes.filter((one) => countEdits(lower, one) <= 2);
   return near.length === 1 ? ` (did you mean ${near[0]}?)` : "";
 }

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { didYouMean, nodeHint } from "../../src/config/problem.ts";
 
-const fields = ["weight", "windows", "budgets", "drain", "dryRun", "paused"];
+const fields = ["weight", "windows", "budgets", "drain", "dryRun", "paused", "--drain", "--runs"];
 
 it.each([
   ["wieght", "weight"],
@@ -12,6 +12,9 @@ it.each([
   ["drian", "drain"],
   ["pasued", "paused"],
   ["x", undefined],
+  // Dashes are no letters that two options share.
+  ["--rain", "--drain"],
+  ["--tune", undefined],
   ["lifetime", undefined],
 ])("for %s the suggestion is %s", (word, meant) => {
   expect(didYouMean(word, fields)).toBe(meant);
@@ -26,6 +29,7 @@ const nodes = ["gke-spot-1f2e-abcd", "gke-spot-1f2e-wxyz", "ip-10-0-0-1.ec2.inte
 it.each([
   ["ip-10-0-0-1", " (did you mean ip-10-0-0-1.ec2.internal?)"],
   ["gke-spot-1f2e-abdc", " (did you mean gke-spot-1f2e-abcd?)"],
+  ["GKE-Spot-1f2e-ABCD", " (did you mean gke-spot-1f2e-abcd?)"],
   // Two are as near.
   ["n2", ""],
   ["gke-spot-1f2e-mnop", ""],

@@ -1,5 +1,5 @@
 import type { KubeApi } from "../../contracts/kube-api.ts";
-import { LastcallError } from "../../errors.ts";
+import { isLastcallError, LastcallError } from "../../errors.ts";
 import { nodesPath } from "../../kube/object/api-call.ts";
 import { listAll } from "../../kube/watch/collection.ts";
 
@@ -34,7 +34,17 @@ export async function meantNodes(
 ): Promise<readonly string[]> {
   if (selector === undefined) return [...new Set(words)];
   // The API server itself reads the selector, as it does for kubectl.
-  const nodes = await listAll(api, nodesPath, { labelSelector: selector });
+  const nodes = await listAll(api, nodesPath, { labelSelector: selector }).catch(
+    (error: unknown) => {
+      // All that is bad in this request is its selector.
+      if (!isLastcallError(error) || !error.message.includes(": 400 ")) throw error;
+      throw new LastcallError(
+        "USAGE",
+        `Cannot read --selector: found ${JSON.stringify(selector)}, expected a label selector such as pool=spot`,
+        { cause: error },
+      );
+    },
+  );
   if (nodes.length > 0) return nodes.map(({ metadata }) => metadata?.name ?? "").toSorted();
   throw new LastcallError(
     "NOT_FOUND",

@@ -6,6 +6,8 @@ const commandHabits: Readonly<Record<string, string>> = {
   drain: "use lastcall depart NODE, which lastcall drain-plan NODE shows beforehand",
   annotate: "use lastcall hold NODE, or kubectl annotate",
   pause: "use lastcall freeze --all --until TIME, or lastcall hold NODE for single nodes",
+  list: "use lastcall plan, or kubectl get departures,departurepolicies",
+  thaw: "use lastcall freeze --undo",
   unfreeze: "use lastcall freeze --undo",
   unhold: "use lastcall hold NODE --undo",
   uncordon: "use kubectl delete departure NAME, which cancels it and uncordons its node",
@@ -19,6 +21,7 @@ const commandHabits: Readonly<Record<string, string>> = {
 
 const follow = "use lastcall board --tui to follow the cluster";
 const labelled = "omit it: only lastcall depart and lastcall hold choose nodes by their labels";
+const byPolicy = "omit it: spec.drain of the policy says what a drain may do";
 const wholeCluster = "omit it: all namespaces are read";
 
 /** Options of kubectl and of other commands, and what to use instead. */
@@ -26,6 +29,12 @@ export const optionHabits: Readonly<Record<string, string>> = {
   "-A": wholeCluster,
   "--all": "use -l SELECTOR, by which lastcall depart and lastcall hold choose nodes",
   "--all-namespaces": wholeCluster,
+  "--delete-emptydir-data": "omit it: pods with emptyDir volumes are evicted like others",
+  "--disable-eviction": byPolicy,
+  "--force": byPolicy,
+  "--grace-period": "omit it: each pod gets its own grace period",
+  "--ignore-daemonsets": "omit it: pods of a DaemonSet are never evicted",
+  "-v": "use lastcall version",
   "-w": follow,
   "--watch": follow,
   "-l": labelled,

@@ -111,6 +111,10 @@ function readMap({ schema, value, at }: Question<MapField>): ShapeReading {
 
 function readList({ schema, value, at }: Question<ListField>): ShapeReading {
   const { minItems = 0, maxItems = Number.POSITIVE_INFINITY } = schema;
+  const single = singleItem(schema, value);
+  if (single !== undefined) {
+    return refusal(value, at, { found: describeValue(value), wanted: `a list: [${single}]` });
+  }
   if (!Array.isArray(value) || value.length < minItems) return mismatch({ schema, value, at });
   if (value.length > maxItems) {
     return refusal(value, at, { found: `${value.length} items`, wanted: `at most ${maxItems}` });
@@ -129,6 +133,12 @@ function readList({ schema, value, at }: Question<ListField>): ShapeReading {
     value: items.map(({ value: item }) => item),
     problems: items.flatMap(({ problems }) => problems),
   };
+}
+
+/** A text that would be valid as an item of the list. */
+function singleItem({ items: schema }: ListField, value: unknown): string | undefined {
+  const isItem = schema.type === "string" && typeof value === "string" && isText(schema, value);
+  return isItem ? value : undefined;
 }
 
 function isText(schema: StringField, value: unknown): boolean {

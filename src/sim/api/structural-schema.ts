@@ -11,6 +11,7 @@ export interface StructuralSchema {
   readonly required?: readonly string[];
   readonly enum?: readonly unknown[];
   readonly pattern?: string;
+  readonly format?: string;
   readonly minimum?: number;
   readonly maximum?: number;
   readonly minLength?: number;
@@ -197,8 +198,17 @@ function patternOf(text: string): RegExp {
   return pattern;
 }
 
+/** Of all formats only that of instants, as in kube-openapi's strfmt.IsDateTime. */
+const instantPattern =
+  /^\d{4}-\d{2}-\d{2}t([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(z|[+-]\d{2}:\d{2})$/i;
+
 function checkText(value: string, at: Visit): void {
   const { schema } = at;
+  if (schema.format === "date-time" && !instantPattern.test(value)) {
+    const shown = JSON.stringify(value);
+    const message = `Invalid value: ${shown}: ${at.path} in body must be of type date-time: ${shown}`;
+    at.findings.causes.push({ reason: "FieldValueTypeInvalid", message, field: at.path });
+  }
   if (schema.pattern !== undefined && !patternOf(schema.pattern).test(value)) {
     refuse(at, value, `should match '${schema.pattern}'`);
   }

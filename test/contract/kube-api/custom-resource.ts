@@ -46,6 +46,8 @@ export function customResourceSentences(target: TargetOf): void {
       ["a value of another type", { node: 7 }, "spec.node"],
       ["a number below its minimum", { node: "n1", weight: -1 }, "spec.weight"],
       ["a string that does not match its pattern", { node: "N 1" }, "spec.node"],
+      ["a text that is no instant", { node: "n1", at: "tomorrow" }, "spec.at"],
+      ["an instant without a zone", { node: "n1", at: "2026-12-01T00:00:00" }, "spec.at"],
     ])("rejects %s, and names the field", async (_what, spec, wanted) => {
       const status = mustRefuse(await leavings.create(leaving("refused", spec)), {
         status: 422,
@@ -53,6 +55,12 @@ export function customResourceSentences(target: TargetOf): void {
       });
       expect(field(status, "details.causes.0.field")).toBe(wanted);
       expect(status.message).toContain(wanted);
+    });
+
+    it("accepts an instant in any zone", async () => {
+      const at = "2026-12-01T00:00:00.5+09:00";
+      const made = await leavings.mustCreate(leaving("instant", { node: "n1", at }));
+      expect(made.spec).toMatchObject({ at });
     });
 
     it("rejects unknown fields if the caller is strict", async () => {
@@ -129,7 +137,7 @@ function definition(): object {
   const spec = {
     type: "object",
     required: ["node"],
-    properties: { node, mode, weight },
+    properties: { node, mode, weight, at: { type: "string", format: "date-time" } },
     "x-kubernetes-validations": [rule],
   };
   const phase = { type: "string", default: "Scheduled" };
