@@ -48,7 +48,8 @@ export const drainRights: readonly DrainRight[] = [
   lastcall("departures", writes),
   lastcall("departures/status", changes),
   lastcall("departurepolicies", writes),
-  { name: "change nodes", verbs: changes, group: "", resource: "nodes" },
+  // A new Node may name a machine that is no node, and a policy then releases it.
+  { name: "change nodes", verbs: writes, group: "", resource: "nodes" },
   { name: "change nodes/status", verbs: changes, group: "", resource: "nodes/status" },
   ...inOwnNamespace(useAccount, { verbs: ["create"], resources: ["serviceaccounts/token"] }),
   ...inOwnNamespace(useAccount, { verbs: ["impersonate"], resources: ["serviceaccounts"] }),

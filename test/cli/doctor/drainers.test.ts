@@ -52,6 +52,8 @@ describe("who can make a node leave", () => {
     ],
     [{ verbs: "update", groups: "*", resources: "departurepolicies" }, "write departurepolicies"],
     [nodes, "change nodes"],
+    // With the name and the providerID of a machine that is no node.
+    [{ verbs: "create", resources: "nodes" }, "change nodes"],
     [{ verbs: "get update", resources: "*/status" }, "change nodes/status"],
     [{ ...nodes, resourceNames: ["n1"] }, "change nodes"],
     [
