@@ -2,8 +2,7 @@ import { type ClientHttp2Session, connect as connectHttp2, constants } from "nod
 import { isIP } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { Clock } from "../../contracts/clock.ts";
-import type { KubeWatchEvent, KubeWatchRequest } from "../../contracts/kube-api.ts";
-import { type Millis, millis, minutes, seconds } from "../../core/time/time.ts";
+import { type Millis, millis, seconds } from "../../core/time/time.ts";
 import type { SocketRoute } from "./socket-pool.ts";
 
 /** `Ping` needs no request. */
@@ -36,13 +35,16 @@ export interface ConnectionProbeOptions {
   readonly onDead: (dead: DeadConnections) => void;
   /**
    * Called when a probe has had no answer for this long, once until one is answered: the server
-   * may hang, or only the connection.
+   * may hang, or only the connection. However slow its answers were, people are told within
+   * `toldWithinMs` of the last.
    */
   readonly onSilent?: ((silentMs: Millis) => void) | undefined;
 }
 
 /** ADR 0009: the pause before a probe, its timeout and a new watch take less than 5 s. */
 const restMs: Readonly<Record<ProbeKind, Millis>> = { Ping: seconds(1), Request: seconds(2) };
+/** The pause before a probe, and the wait for its answer. A page has a second more to show it. */
+const toldWithinMs: Millis = seconds(4);
 const shortestMs: Millis = seconds(2);
 const longestMs: Millis = seconds(30);
 /** A proxy without persistent connections makes every probe use a new one, which proves nothing. */
@@ -59,9 +61,11 @@ const turnMs: Millis = millis(1);
  */
 export class ConnectionProbe {
   readonly #options: ConnectionProbeOptions;
+  #kind: ProbeKind = "Ping";
   #limitMs: Millis = shortestMs;
   /** How long the last connection was silent, until a new one has responded quickly. */
   #silentMs: Millis | undefined;
+  #isTold = false;
   #newInARow = 0;
   #isFirst = true;
 
@@ -72,15 +76,14 @@ export class ConnectionProbe {
   /** Resolves when the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    let kind: ProbeKind = "Ping";
     this.#isFirst = true;
     while (!signal.aborted) {
       // Immediately at first, so that its connection is as old as those that it represents.
       const outcome = await this.#probe(signal);
       // Probes a new connection at once.
       if (outcome === "Silent") continue;
-      if (outcome !== "Failed") kind = outcome;
-      await clock.sleep(restMs[kind], signal).catch(() => {});
+      if (outcome !== "Failed") this.#kind = outcome;
+      await clock.sleep(restMs[this.#kind], signal).catch(() => {});
     }
   }
 
@@ -90,7 +93,6 @@ export class ConnectionProbe {
     const outcome = await this.#answerWithin(limitMs, signal);
     if (signal.aborted || outcome === "Failed") return "Failed";
     if (outcome === "Silent") {
-      if (this.#silentMs === undefined) this.#options.onSilent?.(limitMs);
       this.#silentMs ??= limitMs;
       this.#limitTo(2 * limitMs);
       return "Silent";
@@ -103,6 +105,7 @@ export class ConnectionProbe {
     const silentMs = this.#silentMs;
     const isFirst = this.#isFirst;
     this.#isFirst = false;
+    this.#isTold = false;
     this.#newInARow = connection === "New" ? this.#newInARow + 1 : 0;
     this.#limitTo(2 * tookMs);
     if (silentMs !== undefined) {
@@ -116,6 +119,14 @@ export class ConnectionProbe {
     }
   }
 
+  async #tellAfter(ms: number, over: AbortSignal): Promise<void> {
+    const silentMs = millis(ms);
+    await this.#silence(silentMs, over);
+    if (over.aborted || this.#isTold || this.#silentMs !== undefined) return;
+    this.#isTold = true;
+    this.#options.onSilent?.(silentMs);
+  }
+
   async #answerWithin(
     limitMs: Millis,
     signal: AbortSignal,
@@ -123,6 +134,7 @@ export class ConnectionProbe {
     const asking = new AbortController();
     const over = new AbortController();
     const giveUp = () => asking.abort();
+    void this.#tellAfter(Math.min(limitMs, toldWithinMs - restMs[this.#kind]), over.signal);
     signal.addEventListener("abort", giveUp);
     const answer = this.#options.ask(asking.signal).catch(() => "Failed" as const);
     try {
@@ -281,107 +293,4 @@ function pinged(session: ClientHttp2Session, signal: AbortSignal): Promise<void>
     if (session.destroyed || !session.ping(answered))
       answered(new Error("The ping cannot be sent"));
   });
-}
-
-export interface SilenceGuardOptions {
-  readonly clock: Clock;
-  readonly limitMs: () => Millis;
-  readonly onSilent: () => void;
-}
-
-/**
- * Detects a peer that sends nothing for too long. Only the time spent waiting for it counts, not
- * that of a slow reader.
- */
-export class SilenceGuard {
-  readonly #options: SilenceGuardOptions;
-  readonly #over = new AbortController();
-  #waitingSinceMs: number | undefined;
-
-  constructor(options: SilenceGuardOptions) {
-    this.#options = options;
-    this.#keep().catch(() => {});
-  }
-
-  /** Passes chunks through and measures how long each takes to arrive. */
-  async *listen(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, void> {
-    this.#waitingSinceMs = this.#options.clock.monotonic();
-    for await (const chunk of chunks) {
-      this.#waitingSinceMs = undefined;
-      yield chunk;
-      this.#waitingSinceMs = this.#options.clock.monotonic();
-    }
-  }
-
-  end(): void {
-    this.#over.abort();
-  }
-
-  /**
-   * Uses one timer for the whole stream instead of one per chunk. Ends when its sleep is aborted.
-   */
-  async #keep(): Promise<void> {
-    const { clock, limitMs, onSilent } = this.#options;
-    for (let silentMs = 0; ; ) {
-      // The limit may have become shorter by then.
-      const waitMs = Math.min(limitMs() - silentMs, bookmarkLimitMs);
-      await clock.sleep(millis(waitMs), this.#over.signal);
-      silentMs = this.#waitingSinceMs === undefined ? 0 : clock.monotonic() - this.#waitingSinceMs;
-      if (silentMs >= limitMs()) return onSilent();
-    }
-  }
-}
-
-/** Bookmarks come 59 to 61 s apart (Kubernetes 1.36). */
-const bookmarkLimitMs = seconds(70);
-/** One of two bookmarks may be skipped. */
-const skippedBookmarkLimitMs = seconds(140);
-/** A watch that is reopened delivers the changes that it missed at once. */
-const missedWithinMs = seconds(1);
-
-/** The server ends a watch after at most an hour (--min-request-timeout x 2). */
-const longestWatchMs = minutes(60);
-/**
- * How long past its own `timeoutSeconds` a server may keep a watch open before it counts as dead.
- */
-const watchGraceMs = seconds(30);
-
-type WatchOfPath = Pick<KubeWatchRequest, "path" | "query">;
-
-/**
- * How long watches may be silent before they are reopened. The server skips a bookmark while
- * nothing in its cache is newer than what it has sent, so on a quiet server two may be 120 s apart,
- * and a limit of 70 s would keep reopening every watch. So a silence that hid nothing makes all
- * watches patient; one that hid a change makes them impatient again.
- */
-export class WatchSilenceLimit {
-  #bookmarkLimitMs: Millis = bookmarkLimitMs;
-  /** Watches that were closed for being silent, by path, and have not been reopened. */
-  readonly #closed = new Set<string>();
-
-  limitMs({ query }: WatchOfPath): Millis {
-    const timeoutSeconds = Number(query?.timeoutSeconds);
-    const wholeMs = timeoutSeconds > 0 ? seconds(timeoutSeconds) : longestWatchMs;
-    const longestMs = Math.min(wholeMs, longestWatchMs) + watchGraceMs;
-    return millis(isBookmarked(query) ? Math.min(longestMs, this.#bookmarkLimitMs) : longestMs);
-  }
-
-  closed({ path, query }: WatchOfPath): void {
-    if (!isBookmarked(query)) return;
-    this.#closed.add(path);
-    this.#bookmarkLimitMs = skippedBookmarkLimitMs;
-  }
-
-  /** Returns the function to call with each event of the watch. */
-  opened({ path }: WatchOfPath, clock: Clock): (event: KubeWatchEvent) => void {
-    const missesUntilMs = this.#closed.delete(path) ? clock.monotonic() + missedWithinMs : 0;
-    return ({ type }) => {
-      if (type === "BOOKMARK" || type === "ERROR" || clock.monotonic() > missesUntilMs) return;
-      this.#bookmarkLimitMs = bookmarkLimitMs;
-    };
-  }
-}
-
-function isBookmarked(query: WatchOfPath["query"]): boolean {
-  return query?.allowWatchBookmarks === "true";
 }

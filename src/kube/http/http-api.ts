@@ -19,12 +19,7 @@ import {
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { KubeAccess } from "../access/kube-access.ts";
 import { describeCall } from "../object/api-call.ts";
-import {
-  ConnectionProbe,
-  type DeadConnections,
-  SilenceGuard,
-  WatchSilenceLimit,
-} from "./connection-probe.ts";
+import { ConnectionProbe, type DeadConnections } from "./connection-probe.ts";
 import {
   type Asked,
   deadRequestError,
@@ -38,6 +33,7 @@ import {
   type WireRequest,
 } from "./http-connection.ts";
 import { AttemptLimit, Deadline, RequestLanes } from "./request-limits.ts";
+import { SilenceGuard, WatchSilenceLimit } from "./watch-silence.ts";
 
 export interface HttpKubeApiOptions {
   readonly access: KubeAccess;

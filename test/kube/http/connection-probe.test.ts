@@ -82,6 +82,23 @@ describe("a probe of the connections", () => {
     expect(silent[0]?.atMs).toBeLessThan(4_100);
   });
 
+  it.each<[ProbeKind, number]>([
+    ["Ping", 1_900],
+    ["Request", 1_900],
+  ])(
+    "reports within 4 s that a server is silent which was slow before: %s after %d ms",
+    async (kind, slowMs) => {
+      const { clock, silent } = setUp((place) => (place <= 3 ? slowMs : "Never"), kind);
+      const restMs = kind === "Ping" ? 1_000 : 2_000;
+      const lastAnswerMs = 3 * slowMs + 2 * restMs;
+      await clock.advance(lastAnswerMs + 4_100);
+      const after = silent.filter(({ atMs }) => atMs > lastAnswerMs);
+      expect(after).toEqual([{ atMs: expect.any(Number), silentMs: 4_000 - restMs }]);
+      await clock.advance(60_000);
+      expect(silent.filter(({ atMs }) => atMs > lastAnswerMs)).toHaveLength(1);
+    },
+  );
+
   it("spares the connections if the server is as slow on a new one", async () => {
     const { clock, dead } = setUp((place) => (place === 1 ? "Never" : 1_000));
     await clock.advance(60_000);
