@@ -36,6 +36,7 @@ describe("an API server that is down for 30 s during a drain", () => {
 
   test("leaves no violation in the observed history", async () => {
     expect(judge(await world.history(), world.charge)).toEqual([]);
+    expect(await world.brokenRules()).toEqual([]);
   });
 });
 

@@ -81,6 +81,7 @@ describe(`notices and rotations amid faults, seed ${seed}`, () => {
     const charge = { asked, user: controllerUser, lasting: lasting.spells };
     console.log(tableOf(cordonTimes(history, charge)));
     expect(judgeChaos(history, charge)).toEqual([]);
+    expect(await world.brokenRules()).toEqual([]);
   });
 });
 

@@ -8,7 +8,7 @@ import type { ControlPlane } from "../support/control-plane.ts";
 import { nodeObject } from "../support/kwok-fleet.ts";
 import { type Relay, type RelayCall, startRelay } from "../support/relay.ts";
 import { waitUntil } from "../support/wait-until.ts";
-import type { MachineEnd, Release } from "./history.ts";
+import type { MachineEnd, MachineStart, Release } from "./history.ts";
 
 export const project = { id: "e2e-project", number: "601024681890" } as const;
 
@@ -43,11 +43,14 @@ const ofCluster = {
 export class Cloud {
   readonly releases: Release[] = [];
   readonly machineEnds: MachineEnd[] = [];
+  readonly machineStarts: MachineStart[] = [];
   readonly #plane: ControlPlane;
   readonly #server: ComputeServer;
   readonly #relay: Relay;
   readonly #groups = new Map<string, ComputeGroup>();
   readonly #starting = new Set<Promise<void>>();
+  /** By name: the id of the machine that has it now, or had it last. */
+  readonly #ids = new Map<string, string>();
   readonly #closed = new AbortController();
   #opened = false;
 
@@ -61,7 +64,7 @@ export class Cloud {
         ...(options.stopMs && { stopMs: options.stopMs }),
         ...(options.createMs && { createMs: options.createMs }),
       },
-      onInstanceGone: (machine) => late.cloud?.machineEnds.push({ machine, at: Date.now() }),
+      onInstanceGone: (machine) => late.cloud?.end(machine),
       onInstanceBorn: (machine) => late.cloud?.boot(machine),
     });
     const relay = await startRelay({
@@ -100,7 +103,8 @@ export class Cloud {
     }
     for (const { name, zone } of machines) {
       const group = this.#groups.get(zone);
-      this.#server.model.addMachine({ name, zone, group, labels: ofCluster });
+      const { id } = this.#server.model.addMachine({ name, zone, group, labels: ofCluster });
+      this.start(name, id);
     }
     this.#opened = true;
   }
@@ -160,10 +164,22 @@ export class Cloud {
     const path = `/api/v1/pods?fieldSelector=spec.nodeName%3D${machine}`;
     const { body } = await this.#plane.request({ path });
     const podsThen: readonly Pod[] = body.items;
-    this.releases.push({ machine, at: Date.now(), podsThen });
+    const order = Number(body.metadata.resourceVersion);
+    const id = this.#ids.get(machine);
+    this.releases.push({ machine, at: Date.now(), podsThen, order, ...(id && { id }) });
+  }
+
+  private start(machine: string, id: string): void {
+    this.#ids.set(machine, id);
+    this.machineStarts.push({ machine, id, at: Date.now() });
+  }
+
+  private end(machine: string): void {
+    this.machineEnds.push({ machine, at: Date.now(), id: this.#ids.get(machine) });
   }
 
   private boot(machine: ComputeMachine): void {
+    this.start(machine.name, machine.id);
     if (!this.#opened) return;
     const boot = this.#register(machine).finally(() => this.#starting.delete(boot));
     this.#starting.add(boot);

@@ -49,6 +49,7 @@ describe(`a controller that is killed at twenty instants (E2E_SEED=${seed})`, ()
   test("leaves no violation in the observed history", async () => {
     const history = await world.history();
     expect(judge(history, world.charge)).toEqual([]);
+    expect(await world.brokenRules()).toEqual([]);
     expect(zonesAlternate(history, world.charge)).toEqual([]);
   });
 

@@ -39,6 +39,7 @@ describe("requested departures of nine nodes at once under a budget of one", () 
 
   test("leave no violation in the observed history", async () => {
     expect(judge(await world.history(), world.charge)).toEqual([]);
+    expect(await world.brokenRules()).toEqual([]);
   });
 
   test("have the cause Manual and end with the outcome Planned", async () => {

@@ -14,6 +14,7 @@ import type { FleetCloud, GrowingCloud } from "./fleet-cloud.ts";
 import { type History, isReady, keyOf, nameOf, type RawDeparture } from "./history.ts";
 import type { Charge } from "./judge.ts";
 import { mustRun } from "./must-run.ts";
+import { brokenRules, type Observed } from "./observed-trace.ts";
 import { Onlooker } from "./onlooker.ts";
 import { untilAlive } from "./until-alive.ts";
 import { podCount, workload } from "./workload.ts";
@@ -31,6 +32,21 @@ const firstGeneration = {
     { matchExpressions: [{ key: generationLabel, operator: "In", values: ["1"] }] },
   ],
 };
+
+/** The defaults of the fields that rules ask for; docs/reference/departure-policy.md. */
+const defaultPolicy: Observed["policy"] = {
+  drain: { onTimeout: "RollBack" },
+  instance: { release: "Recreate" },
+};
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A policy's spec, of which the rules read two fields. */
+interface PolicyFields {
+  readonly drain?: Partial<Observed["policy"]["drain"]> & Fields;
+  readonly instance?: Partial<Observed["policy"]["instance"]> & Fields;
+  readonly [field: string]: unknown;
+}
 
 export interface FleetOptions extends CloudOptions {
   /** A cloud other than Compute Engine. */
@@ -54,6 +70,7 @@ export class FleetWorld {
   readonly #audit: AuditLog;
   readonly #folder: string;
   readonly #processes = new Set<LastcallProcess>();
+  #policy: Observed["policy"] = defaultPolicy;
 
   private constructor(parts: {
     readonly plane: ControlPlane;
@@ -127,7 +144,12 @@ export class FleetWorld {
   }
 
   /** Applies a policy for the first generation of nodes, as a person would. */
-  async applyPolicy(spec: object): Promise<void> {
+  async applyPolicy(spec: PolicyFields): Promise<void> {
+    const { drain, instance } = spec;
+    this.#policy = {
+      drain: { ...defaultPolicy.drain, ...drain },
+      instance: { ...defaultPolicy.instance, ...instance },
+    };
     await mustRun(this.plane, ["apply", "-f", "-"], {
       apiVersion: "lastcall.dev/v1alpha1",
       kind: "DeparturePolicy",
@@ -165,7 +187,15 @@ export class FleetWorld {
     const seen = { changes: this.onlooker.changes(), audit: this.#audit.read() };
     const machines = this.#growing?.machinesOf(seen) ?? this.#elsewhere?.witness ?? this.cloud;
     const { releases, machineEnds } = machines;
-    return { ...seen, releases, machineEnds };
+    const isOwn = machines === this.cloud;
+    const starts = isOwn ? { machineStarts: this.cloud.machineStarts } : {};
+    return { ...seen, releases, machineEnds, ...starts };
+  }
+
+  /** What the fault machine's rules say of the history. */
+  async brokenRules(): Promise<readonly string[]> {
+    const observed = { user: controllerUser, policy: this.#policy };
+    return brokenRules(await this.history(), observed);
   }
 
   /** Waits for a condition, unless the control plane or a controller dies meanwhile. */

@@ -49,6 +49,8 @@ export type Change = {
     readonly kind: Kind;
     readonly order: number;
     readonly type: "Set" | "Gone";
+    /** When the onlooker was told, in milliseconds since 1970. */
+    readonly atMs?: number;
     readonly object: Watched[Kind];
   };
 }[WatchedKind];
@@ -56,12 +58,24 @@ export type Change = {
 /** A request to release a machine, and the pods of its node at that moment. */
 export interface Release {
   readonly machine: string;
+  /** The cloud's id of the machine, where the cloud is one that tells it. */
+  readonly id?: string;
   readonly at: number;
+  /** The cluster's order at that moment. */
+  readonly order?: number;
   readonly podsThen: readonly Pod[];
 }
 
 export interface MachineEnd {
   readonly machine: string;
+  readonly id?: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+export interface MachineStart {
+  readonly machine: string;
+  readonly id: string;
   /** Milliseconds since 1970. */
   readonly at: number;
 }
@@ -72,6 +86,8 @@ export interface History {
   readonly audit: readonly AuditEntry[];
   readonly releases: readonly Release[];
   readonly machineEnds: readonly MachineEnd[];
+  /** Only of a cloud that tells its machines' ids. */
+  readonly machineStarts?: readonly MachineStart[];
 }
 
 /** The uid, which distinguishes Node objects and pods with the same name. */

@@ -141,7 +141,7 @@ class Follower {
   #note(type: Change["type"], object: Change["object"], order = orderOf(object)): void {
     if (type === "Set") this.#known.set(keyOf(object), object);
     else this.#known.delete(keyOf(object));
-    this.#tell({ kind: this.#kind, type, object, order } as Change);
+    this.#tell({ kind: this.#kind, type, object, order, atMs: Date.now() } as Change);
   }
 }
 

@@ -53,6 +53,7 @@ describe.each(clouds)("the rotation of nine nodes of %s", (cloud) => {
   test("leaves no violation in the observed history", async () => {
     const world = worldOf(cloud);
     expect(judge(await world.history(), world.charge)).toEqual([]);
+    expect(await world.brokenRules()).toEqual([]);
   });
 
   test("releases each machine once, and every departure ends as planned", async () => {

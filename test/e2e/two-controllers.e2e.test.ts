@@ -56,6 +56,7 @@ describe("of two controllers", () => {
   test("neither leaves a violation in the observed history", async () => {
     const history = await world.history();
     expect(judge(history, world.charge)).toEqual([]);
+    expect(await world.brokenRules()).toEqual([]);
     expect(zonesAlternate(history, world.charge)).toEqual([]);
   });
 });
