@@ -47,6 +47,23 @@ describe("a cancelled departure", () => {
     expect(stage.states).toEqual({ first: "Undone", second: "Undone" });
   });
 
+  it.each([403, 500])("undoes its actions although nothing can be recorded: %i", async (status) => {
+    stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
+    await stage.giveNotice();
+    await stage.world.pass(seconds(5));
+    expect(stage.mute.inEffect).toHaveLength(1);
+    const send = stage.world.watched.send.bind(stage.world.watched);
+    const body = { kind: "Status", status: "Failure", message: "no status", code: status };
+    stage.world.watched.send = async (request) =>
+      request.path.endsWith("/status") && request.path.includes("/departures/")
+        ? { status, body }
+        : send(request);
+    stage.withdraw();
+    await stage.world.pass(minutes(5));
+    expect(stage.mute.inEffect).toEqual([]);
+    expect(stage.world.marksOf("n1")).toEqual([]);
+  });
+
   it("stops a running action, and undoes what it may have changed", async () => {
     stage.start([{ name: "mute", at: "AtNotice", timeout: "1m", ...silence }]);
     stage.hang(stage.mute);

@@ -96,7 +96,7 @@ describe("a drained node that nothing terminates", () => {
     expect(marked(world)).toEqual([]);
     expect(statuses(world).find(({ outcome }) => outcome !== undefined)).toMatchObject({
       ...{ outcome: "RolledBack", reason: "PlanChanged" },
-      message: expect.stringContaining("its policy spot is deleted, or cannot be read"),
+      message: expect.stringContaining("its policy spot is deleted"),
     });
     expect(world.steps.filter((step) => step.startsWith("release"))).toEqual([]);
   });

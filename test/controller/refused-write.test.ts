@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { KubeAnswer, KubeRequest } from "../../src/contracts/kube-api.ts";
 import { hours, minutes, seconds } from "../../src/core/time/time.ts";
 import { ModelWorld, spotPolicy, webWorkload } from "../support/model-world.ts";
-import { depart } from "./capacity-story.ts";
+import { depart, noticeOf } from "./capacity-story.ts";
 
 const isStatus = ({ method, path }: KubeRequest) =>
   method === "PATCH" && path.includes("/departures/") && path.endsWith("/status");
@@ -43,6 +43,103 @@ it.each([403, 500])("a status that is refused is told by an Event, rarely: %i", 
   expect(told.length).toBeGreaterThanOrEqual(3);
   expect(told.length).toBeLessThanOrEqual(6);
   for (const one of told) expect(one).toContain("guard.example.com");
+});
+
+/** n0 drains as requested, when the status of every Departure is refused. */
+class Unrecorded {
+  readonly world = new ModelWorld();
+  #isRefused = false;
+  #leader = new AbortController();
+  #running: Promise<void> | undefined;
+
+  async begin(code: number, { reason = "Forbidden", drain = "5m", exit = 60 } = {}): Promise<void> {
+    const { world } = this;
+    for (const name of ["n0", "n1", "n2"]) world.addNode(name, name);
+    webWorkload(world, { replicas: 6, maxUnavailable: 6, exitAfterSeconds: exit });
+    const instance = { release: "Recreate", awaitMachine: "10m" };
+    spotPolicy(world, { lifetime: {}, drain: { timeout: drain }, instance });
+    const send = world.watched.send.bind(world.watched);
+    const message = 'admission webhook "guard.example.com" denied the request';
+    const body = { kind: "Status", status: "Failure", reason, message, code };
+    world.watched.send = async (request): Promise<KubeAnswer> =>
+      this.#isRefused && isStatus(request) ? { status: code, body } : send(request);
+    this.#lead();
+    await world.pass(seconds(10));
+    depart(world, "n0");
+    await world.passUntil(() => world.statusOf("n0").phase === "Draining", minutes(1));
+    this.#isRefused = true;
+  }
+
+  #lead(): void {
+    this.#leader = new AbortController();
+    this.#running = this.world.startController(this.#leader.signal);
+  }
+
+  async changeLeader(): Promise<void> {
+    await this.end();
+    this.#lead();
+  }
+
+  accept(): void {
+    this.#isRefused = false;
+  }
+
+  async end(): Promise<void> {
+    this.#leader.abort();
+    await this.#running;
+  }
+}
+
+const codes: readonly [number, string][] = [
+  [403, "Forbidden"],
+  [409, "Conflict"],
+  [500, "InternalError"],
+];
+
+it.each(codes)(
+  "a node is given back if its status is refused for ever: %i %s",
+  async (code, reason) => {
+    const one = new Unrecorded();
+    const { world } = one;
+    await one.begin(code, { reason });
+    // The drain takes a minute, and its release is not recorded within awaitMachine.
+    await world.pass(minutes(10));
+    expect(world.marksOf("n0")).toContain("unschedulable");
+    await world.pass(minutes(2));
+    expect(world.marksOf("n0")).toEqual([]);
+    expect(world.released).toEqual([]);
+    const told = world.events.filter(({ reason: why }) => why === "RequestRefused");
+    expect(told.map(({ message }) => message).join()).toContain("guard.example.com");
+    for (const { metadata } of world.list("/api/v1/pods")) {
+      const path = `/api/v1/namespaces/default/pods/${metadata?.name}`;
+      world.api.handle({ method: "DELETE", path });
+    }
+    await world.pass(hours(2));
+    expect(world.podsOn("n0")).not.toEqual([]);
+    const before = world.steps.length;
+    // The next leader knows only what is recorded, and finds the node in use.
+    await one.changeLeader();
+    await world.pass(hours(1));
+    expect(world.steps.slice(before).filter((step) => step !== "uncordon n0")).toEqual([]);
+    expect(world.released).toEqual([]);
+    one.accept();
+    await world.pass(minutes(2));
+    await one.end();
+    expect(world.statusOf("n0")).toMatchObject({ phase: "Ended" });
+    expect(world.marksOf("n0")).toEqual([]);
+  },
+);
+
+it("a node that was given back without a record is drained by a notice all the same", async () => {
+  const one = new Unrecorded();
+  const { world } = one;
+  await one.begin(403);
+  await world.pass(minutes(15));
+  expect(world.marksOf("n0")).toEqual([]);
+  noticeOf(world, "n0", seconds(120));
+  await world.pass(seconds(5));
+  expect(world.marksOf("n0")).toContain("unschedulable");
+  await one.end();
 });
 
 it.each([403, 500])("an uncordon that is refused is told by an Event, rarely: %i", async (code) => {

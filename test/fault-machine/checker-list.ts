@@ -9,6 +9,7 @@ import {
   releasedRightMachine,
   releasedWhenEmpty,
 } from "./checkers/act-checkers.ts";
+import { cordonsEnd } from "./checkers/cordon-checkers.ts";
 import { graceIsKept, othersCordonStays, undisturbedStays } from "./checkers/pod-checkers.ts";
 import {
   fleetIsNotEmptied,
@@ -48,6 +49,7 @@ export const checkers: readonly Checker[] = [
   notDrainedInVain,
   markHasDeparture,
   phasesEnd,
+  cordonsEnd,
   noticeIsActedOn,
   calmIsRest,
   writesAreFew,

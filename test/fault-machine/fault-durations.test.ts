@@ -51,7 +51,7 @@ const rows: readonly Row[] = [
   },
   {
     fault: "every status of a Departure is refused",
-    ...{ kind: "refuse-status", with: webhookDown, ends: unharmed },
+    ...{ kind: "refuse-status", with: webhookDown, ends: rolledBack },
   },
   {
     fault: "every Event is refused",

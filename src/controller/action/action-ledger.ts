@@ -10,6 +10,7 @@ import { isSameJson } from "../../core/json/json-field.ts";
 import type { Action } from "../../core/policy/action.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import type { Instant } from "../../core/time/time.ts";
+import { isLastcallError } from "../../errors.ts";
 import type { DepartureTelemetry } from "../departure/departure-telemetry.ts";
 import type { PlaceInRush, StatusWriter } from "../departure/status-writer.ts";
 import type { WriteRetries } from "./write-retries.ts";
@@ -104,6 +105,20 @@ export class ActionLedger {
   /** Resolves when all records set before are in the status. */
   async save(signal: AbortSignal, place: PlaceInRush = "Behind"): Promise<void> {
     await this.#options.retry(() => this.#write(place), signal);
+  }
+
+  /**
+   * The same for an undo, which does not wait for ever for its record: a leader that does not know
+   * of it repeats it.
+   */
+  async saveUndo(signal: AbortSignal): Promise<void> {
+    try {
+      await this.save(signal);
+    } catch (error) {
+      if (signal.aborted || (isLastcallError(error) && error.code === "LEASE_LOST")) throw error;
+      const { telemetry, departure } = this.#options;
+      telemetry.faulted("actions-not-written", departure(), error);
+    }
   }
 
   /** Saves in the background. */

@@ -176,7 +176,7 @@ export class ActionPipeline {
     if (records.length === 0) return;
     // A half-undone action is no longer done: a notice that arrives now must run it again.
     for (const record of records) this.#ledger.set({ ...record, state: "Running" });
-    await this.#ledger.save(signal);
+    await this.#ledger.saveUndo(signal);
     const byKind = Map.groupBy(records, ({ kind }) => kind).values();
     await Promise.all(byKind.map((same) => this.#takeBackInTurn(same, signal)));
   }
@@ -321,7 +321,8 @@ export class ActionPipeline {
     telemetry.actionEnded(departure(), record, this.#ledger.records);
     const isUrgent = this.#isUndoing || !isLive(departure()) || !this.isPressing;
     if (!isUrgent) await clock.sleep(gatherEndsMs, this.#signal);
-    await this.#ledger.save(this.#signal);
+    if (this.#isUndoing) await this.#ledger.saveUndo(this.#signal);
+    else await this.#ledger.save(this.#signal);
   }
 
   /**

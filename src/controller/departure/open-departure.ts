@@ -9,7 +9,7 @@ import type { BudgetDemand, RunningDrain } from "../../core/departure/drain-reas
 import type { PhaseResult } from "../../core/departure/ledger.ts";
 import { readFleetHealth } from "../../core/limits/fleet-health.ts";
 import type { Said } from "../../core/next/evaluation.ts";
-import { mostFailingMs } from "../../core/next/given-up.ts";
+import { longestWriteMs } from "../../core/next/given-up.ts";
 import { type Next, next } from "../../core/next/next.ts";
 import type { DepartureScene, FactName, LastLook } from "../../core/next/scene.ts";
 import { policyFor } from "../../core/notice/interruption.ts";
@@ -151,7 +151,7 @@ export class OpenDeparture {
       ...{ actionPorts, clock, rng, telemetry, cordons, statusWriter },
       retry: writeRetries({
         ...{ clock, rng },
-        mostMs: () => mostFailingMs(state.effective, state.policy),
+        mostMs: () => longestWriteMs(state.effective, state.policy),
         longestPause: () => longestPause(state.seen),
         onRetry: (error) => telemetry.faulted("retrying", state.seen, error),
       }),
@@ -235,6 +235,7 @@ export class OpenDeparture {
     }
     state.memory = out.memory;
     for (const said of out.says) this.#say(said);
+    if (out.memory.isUndoneWithoutRecord) this.#tellPhases(() => true);
     this.#requests.want(out.requests, look !== undefined);
     this.#reader.want(out.needs, now.number);
     if (!this.#isDeleted) this.#record.write();

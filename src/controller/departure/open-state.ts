@@ -60,11 +60,15 @@ export class OpenState {
     return this.memory.intended ?? this.recorded.status;
   }
 
-  /** As it is acted upon: under a notice, cordon and evictions do not wait for the status. */
+  /**
+   * As it is acted upon: under a notice, cordon and evictions do not wait for the status, and a
+   * roll-back not for ever.
+   */
   get effective(): Departure {
     const status = this.newest;
     const recorded = this.recorded;
-    return runsAhead(status) && this.isPressing ? { ...recorded, status } : recorded;
+    const isAhead = this.memory.isUndoneWithoutRecord || (runsAhead(status) && this.isPressing);
+    return isAhead ? { ...recorded, status } : recorded;
   }
 
   get isPressing(): boolean {

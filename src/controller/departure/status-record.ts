@@ -7,9 +7,8 @@ import {
 import { isSameJson } from "../../core/json/json-field.ts";
 import { runsAhead } from "../../core/next/evaluation.ts";
 import { freshMemory, inFlightOf } from "../../core/next/memory.ts";
-import type { DepartureScene } from "../../core/next/scene.ts";
+import { type DepartureScene, isAway } from "../../core/next/scene.ts";
 import { type Millis, millis, seconds } from "../../core/time/time.ts";
-import { messageOf } from "../../errors.ts";
 import { type DepartureOptions, longestPause } from "./departure-options.ts";
 import type { OpenState } from "./open-state.ts";
 import { failingSince, faultOf, type Refusals } from "./refusals.ts";
@@ -181,12 +180,13 @@ export class StatusRecord {
 
   #notWritten(error: unknown): void {
     const { options, state, refusals, onLeaseLost, onUnstarted } = this.#options;
-    const { clock, log } = options;
+    const { clock } = options;
     const fault = faultOf(error);
     if (fault.code === "LEASE_LOST") {
       onLeaseLost();
       return;
     }
+    if (!isAway(fault)) state.hears();
     const { recorded } = state;
     if (!isUnderWay(recorded) && !isNoticed(recorded)) {
       onUnstarted(error);
@@ -196,10 +196,7 @@ export class StatusRecord {
     const sinceMs = failingSince(fault, { before, nowMs: clock.monotonic() });
     this.#unwritten = { fault, sinceMs };
     this.#faults += 1;
-    // Progress only informs people.
-    if (isProgress(recorded.status, state.newest)) {
-      log.warn("progress-not-written", { error: messageOf(error) });
-    } else refusals.tellAlways(error, sinceMs);
+    refusals.tellAlways(error, sinceMs);
     this.#failed = { atMs: clock.monotonic(), restMs: refusals.pauseAfter(fault, this.#faults) };
   }
 }
@@ -237,8 +234,10 @@ class IntendedWrite {
     const own = this.sent === undefined ? this.#own : [this.sent, ...this.#own];
     if (!own.some((one) => isSameStatus(one, fresh.status))) return "OtherStatus";
     if (isSameSpec(fresh, this.#seen)) return undefined;
-    // Under a notice it has been acted upon already.
-    return this.#state.isPressing && intended && runsAhead(intended) ? undefined : "OtherSpec";
+    // It has been acted upon already: under a notice, or because it could not be recorded.
+    const { isPressing, memory } = this.#state;
+    const isAhead = isPressing && intended !== undefined && runsAhead(intended);
+    return isAhead || memory.isUndoneWithoutRecord ? undefined : "OtherSpec";
   }
 }
 

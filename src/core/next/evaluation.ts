@@ -218,6 +218,12 @@ export class Evaluation {
     this.trouble = { fault, sinceMs };
   }
 
+  /** For what waits until the status is written. */
+  noteUnwritten(): void {
+    const { unwritten } = this.scene;
+    if (unwritten !== undefined) this.noteTrouble(unwritten.fault, unwritten.sinceMs);
+  }
+
   /** Records progress within the phase, in status and timeline. */
   report(reason: Reason, detail?: string): void {
     const after = statusWithReason(this.departure, { reason, detail, at: this.now.at });
@@ -248,6 +254,7 @@ export class Evaluation {
       after.phase === "Preparing"
         ? { ...fresh, ...lasting }
         : { ...this.memory, intended: after, phase: fresh.phase, evidence: undefined };
+    this.remember({ isUndoneWithoutRecord: undefined });
     this.memory = { ...this.memory, asked };
     if (!isBegun(after)) this.remember({ first: undefined });
     this.requests = [];

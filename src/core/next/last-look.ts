@@ -7,6 +7,7 @@ import { planDrain } from "../drain-plan/drain-plan.ts";
 import { machineLost, wholeIdentity } from "../notice/machine-lost.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
 import type { LastLook } from "./scene.ts";
+import { isOurs } from "./without-record.ts";
 
 /**
  * Before the request, a deleted Departure gives up the release. The phase Releasing has no event to
@@ -15,6 +16,12 @@ import type { LastLook } from "./scene.ts";
 export const deletedBefore: PhaseResult = {
   ...{ event: "GaveUp", reason: "CancelledByPerson" },
   detail: "the Departure was deleted",
+};
+
+/** Before the request, so does one whose node is in use again. */
+const uncordonedBefore: PhaseResult = {
+  ...{ event: "GaveUp", reason: "CancelledByPerson" },
+  detail: "the node was uncordoned",
 };
 
 /**
@@ -32,6 +39,7 @@ export function lookedAt(
   const identity = wholeIdentity(scene.departure.node, scene.node ?? node);
   const lost = machineLost(identity, node);
   if (lost !== undefined) return keptBy(lost, evaluation);
+  if (!node.unschedulable && isOurs(evaluation)) return keptBy(uncordonedBefore, evaluation);
   // The request fails with that, instead of being sent.
   if (shared !== undefined) return undefined;
   const late = toLeave(pods, { node, evaluation });

@@ -34,7 +34,7 @@ export function machineRecorded(
 ): StepFinding | "Known" {
   const { status, memory, departure } = evaluation;
   const since = memory.described ?? memory.phase.number;
-  const state = evaluation.need("machine", since);
+  const state = evaluation.hope("machine", since);
   if (state === undefined) {
     const fault = evaluation.faultOf("machine");
     return fault === undefined ? "Wait" : releaseFailed(fault, evaluation);

@@ -65,6 +65,10 @@ export interface Memory {
   readonly identifiedIn?: Phase | undefined;
   /** When the node was cordoned (monotonic); the cordon checks its identity as well. */
   readonly cordonedMs?: number | undefined;
+  /** A read has shown the cordon that an earlier process has made. */
+  readonly isSeenCordoned?: true | undefined;
+  /** The roll-back is carried out although it is not recorded. */
+  readonly isUndoneWithoutRecord?: true | undefined;
   /** A loss that the watch shows, and that a read has to confirm; asked last at `ms`. */
   readonly lost?:
     | {

@@ -29,6 +29,7 @@ import { bindingsOver, lateDrained, released } from "./release-steps.ts";
 import type { DepartureRequest } from "./request.ts";
 import type { DepartureScene, EvaluationTime, Need } from "./scene.ts";
 import { keepUp } from "./upkeep.ts";
+import { isUndoneWithoutRecord, recorded, stillCordoned } from "./without-record.ts";
 
 /** What follows from a scene. */
 export interface Next {
@@ -61,14 +62,14 @@ function stepsOf(evaluation: Evaluation): readonly Step[] {
     case "Draining":
       return isOnlyCordoned(evaluation)
         ? [actionsBegun, takenByOthers]
-        : [actionsBegun, identified, ...drainSteps];
+        : [stillCordoned, actionsBegun, identified, ...drainSteps];
     case "Releasing":
       return [
-        ...[actionsBegun, capacityFreed, takenByOthers, lastActionsDone],
+        ...[stillCordoned, actionsBegun, capacityFreed, takenByOthers, lastActionsDone],
         ...[bindingsOver, lateDrained(drainSteps), released],
       ];
     case "RollingBack":
-      return [capacityFreed, actionsUndone, uncordoned, rolledBack];
+      return [capacityFreed, actionsUndone, uncordoned, recorded, rolledBack];
     default:
       return [begun];
   }
@@ -114,11 +115,10 @@ function decide(evaluation: Evaluation): StepFinding {
   const { scene } = evaluation;
   if (scene.isDeleted) return finished([actionsUndone, capacityFreed], evaluation);
   // Write-ahead: what a phase asks for is asked once the phase is in the cluster. Under a notice,
-  // cordon and evictions do not wait for that.
+  // cordon and evictions do not wait for that, and a roll-back not for ever.
   const isAhead = evaluation.isPressing && runsAhead(evaluation.status);
-  if (!evaluation.isRecorded && !isAhead) {
-    if (scene.unwritten !== undefined)
-      evaluation.noteTrouble(scene.unwritten.fault, scene.unwritten.sinceMs);
+  if (!evaluation.isRecorded && !isAhead && !isUndoneWithoutRecord(evaluation)) {
+    evaluation.noteUnwritten();
     return noticedBefore(evaluation) ?? watched("Wait", evaluation);
   }
   if (!isLive(evaluation)) return finished([capacityFreed, actionsFinished], evaluation);

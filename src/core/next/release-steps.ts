@@ -91,7 +91,10 @@ function machineGone(mode: Exclude<ReleaseMode, "None">, evaluation: Evaluation)
   }
   const { machine } = scene.departure.status;
   // Not written yet.
-  if (machine === undefined) return "Wait";
+  if (machine === undefined) {
+    evaluation.noteUnwritten();
+    return "Wait";
+  }
   // An earlier leader may have sent its request just before.
   if (evaluation.memory.unansweredMs === undefined && isInherited(evaluation)) {
     evaluation.remember({ unansweredMs: evaluation.memory.phase.ms });

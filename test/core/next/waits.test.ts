@@ -62,6 +62,7 @@ describe("a list that never comes", () => {
       ...start,
       target: theNode,
       identifiedIn: "Draining",
+      cordonedMs: 0,
       drained,
       emptyAt,
     } as const;
@@ -87,7 +88,7 @@ describe("a node that the watch shows as gone, and a read as there", () => {
     const status = statusIn(["Preparing", "Draining"]);
     const gone = aScene({ departure: { status }, node: undefined });
     const first = next(gone, start, timeAt(0, 2));
-    const there = { ...gone, facts: { nodeNow: known({ node: theNode }, 2) } };
+    const there = { ...gone, facts: { nodeNow: known({ node: marked() }, 2) } };
     const doubted = next(there, first.memory, timeAt(10, 3));
     expect(doubted.lookAgainAt).toBeLessThanOrEqual(at(60_000));
     const again = next(there, doubted.memory, timeAt(60_000, 4));
