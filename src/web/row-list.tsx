@@ -5,6 +5,7 @@ import {
   type PodLoss,
   unreadLists,
 } from "../board/stream.ts";
+import { compareNames } from "../core/cluster/name-order.ts";
 import type { Grouping, ListChoice, SortColumn } from "./list-choice.ts";
 import { NodeName } from "./node-name.tsx";
 import type { VNode } from "./preact.ts";
@@ -51,7 +52,7 @@ export function sortedRows(
   const sign = isDescending ? -1 : 1;
   return rows
     .map((row) => ({ row, text: key(row) }))
-    .toSorted((a, b) => sign * compare(a.text, b.text))
+    .toSorted((a, b) => sign * compareNames(a.text, b.text))
     .map(({ row }) => row);
 }
 
@@ -70,7 +71,7 @@ export function rowGroups(
   const groups = Map.groupBy(rows, (row) => row[group]);
   return [...groups]
     .map(([name, members]) => ({ name, rows: members }))
-    .toSorted((a, b) => compare(a.name, b.name));
+    .toSorted((a, b) => compareNames(a.name, b.name));
 }
 
 /** Held indefinitely by a person: whoever is on call should see that. */
@@ -92,15 +93,15 @@ export function laneRows(rows: readonly BoardRow[], most: number): readonly Boar
       ? rows
       : rows.toSorted((a, b) => compare(dueAt(a), dueAt(b)) || byName(a, b)).slice(0, most);
   return first.toSorted(
-    (a, b) => compare(a.zone, b.zone) || compare(dueAt(a), dueAt(b)) || byName(a, b),
+    (a, b) => compareNames(a.zone, b.zone) || compare(dueAt(a), dueAt(b)) || byName(a, b),
   );
 }
 
 function byName(a: BoardRow, b: BoardRow): number {
-  return compare(a.node, b.node);
+  return compareNames(a.node, b.node);
 }
 
-function compare<T extends string | number>(a: T, b: T): number {
+function compare(a: number, b: number): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 

@@ -1,3 +1,4 @@
+import { compareNames } from "../../core/cluster/name-order.ts";
 import type { Outcome } from "../../core/departure/departure.ts";
 import { type Fields, isFields, textOf } from "../../core/json/json-field.ts";
 import { formatInstant, hours, type Instant, instant, type Millis } from "../../core/time/time.ts";
@@ -114,7 +115,7 @@ function countedDays(answers: readonly Answered[]): readonly CountedDay[] {
       day,
       policies: [...(days.get(day) ?? [])]
         .map(([policy, outcomes]) => ({ policy, outcomes }))
-        .toSorted((a, b) => (a.policy < b.policy ? -1 : 1)),
+        .toSorted((a, b) => compareNames(a.policy, b.policy)),
       podsForced: forced.get(day) ?? 0,
     }));
 }

@@ -8,6 +8,7 @@ import {
   isHeldForGood,
   type RowHold,
 } from "../../board/stream.ts";
+import { compareNames } from "../../core/cluster/name-order.ts";
 import { counted } from "../../core/reason/counted.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 import {
@@ -139,7 +140,7 @@ function padded(text: string, width: number, align: Column["align"]): string {
  * all by name.
  */
 export function inOrder(rows: readonly BoardRow[], sort: TerminalSort): readonly BoardRow[] {
-  const byName = rows.toSorted((a, b) => (a.node < b.node ? -1 : 1));
+  const byName = rows.toSorted((a, b) => compareNames(a.node, b.node));
   return sort === "Name" ? byName : byName.toSorted((a, b) => rank(a) - rank(b));
 }
 

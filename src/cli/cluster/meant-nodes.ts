@@ -1,4 +1,5 @@
 import type { KubeApi } from "../../contracts/kube-api.ts";
+import { compareNames } from "../../core/cluster/name-order.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { nodesPath } from "../../kube/object/api-call.ts";
 import { listAll } from "../../kube/watch/collection.ts";
@@ -45,7 +46,8 @@ export async function meantNodes(
       );
     },
   );
-  if (nodes.length > 0) return nodes.map(({ metadata }) => metadata?.name ?? "").toSorted();
+  if (nodes.length > 0)
+    return nodes.map(({ metadata }) => metadata?.name ?? "").toSorted(compareNames);
   throw new LastcallError(
     "NOT_FOUND",
     `Cannot run lastcall ${command}: no node has the labels ${selector}, list them with: kubectl get nodes --show-labels`,

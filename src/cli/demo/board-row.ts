@@ -1,6 +1,7 @@
 import type { BoardNode, BoardTwin, DemoPicture, NodeActivity } from "../../board/demo-picture.ts";
 import { reasonWords } from "../../board/reason-words.ts";
 import type { FleetFigures } from "../../board/stream.ts";
+import { compareNames } from "../../core/cluster/name-order.ts";
 import { counted } from "../../core/reason/counted.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 import {
@@ -61,7 +62,7 @@ export function inOrder(
   nodes: readonly BoardNode[],
   sort: "Leaving" | "Name",
 ): readonly BoardNode[] {
-  const byName = nodes.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const byName = nodes.toSorted((a, b) => compareNames(a.name, b.name));
   return sort === "Name" ? byName : byName.toSorted((a, b) => leavingRank(a) - leavingRank(b));
 }
 
@@ -253,7 +254,7 @@ export function totalLines(
   const heads = figures.map(headOf).join(gap);
   const marks = Math.max(legend.length, nodes.length);
   const hasMarks = nodes.length > 0 && 1 + nameWidth + marks + gap.length + heads.length <= columns;
-  const byName = nodes.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const byName = nodes.toSorted((a, b) => compareNames(a.name, b.name));
   const strip = (cells: readonly Cell[]): readonly Cell[] =>
     hasMarks ? [...cells, cell(" ".repeat(marks - cells.length) + gap)] : [];
   const line = (name: string, cells: readonly Cell[], counts: FleetFigures): StyledLine => [

@@ -11,6 +11,7 @@ import type {
 import { endSentence } from "../../board/outcome/ended-departures.ts";
 import type { FleetFigures } from "../../board/stream.ts";
 import type { FleetView } from "../../contracts/cluster.ts";
+import { compareNames } from "../../core/cluster/name-order.ts";
 import { type Departure, isLive } from "../../core/departure/departure.ts";
 import { windowState } from "../../core/limits/windows.ts";
 import { explainForecast } from "../../core/plan/explain-forecast.ts";
@@ -40,7 +41,7 @@ export function fleetPicture(
   const broken = plan.bad.map(({ policy: { name, problem }, nodes }) => ({
     ...{ name, problem, forecast: heldText(nodes), windows: { state: "Shut" as const } },
   }));
-  const policies = [...planned, ...broken].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const policies = [...planned, ...broken].toSorted((a, b) => compareNames(a.name, b.name));
   return { policies, nodes: boardNodes({ machines, twins }, view, plan) };
 }
 
@@ -77,7 +78,7 @@ function boardNodes(
       doing: doingOf(machine, live.get(machine.name), planned.get(machine.name)),
       twin: twinOf.get(machine.name),
     }))
-    .toSorted((a, b) => compare(a.zone, b.zone) || compare(a.name, b.name));
+    .toSorted((a, b) => compareNames(a.zone, b.zone) || compareNames(a.name, b.name));
 }
 
 /** Nothing releases a machine there: it is in service, starting or stopping. */
@@ -122,10 +123,6 @@ function scheduled(departure: Departure, planned: PlannedDeparture | undefined):
   if (departAt === undefined) return { kind: "Working" };
   const why = planned?.reason ?? departure.status.reason ?? "Requested";
   return { kind: "Scheduled", departAt, deadlineAt, why };
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** How many events are kept for the board. */

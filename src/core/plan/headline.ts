@@ -1,3 +1,4 @@
+import { compareNames } from "../cluster/name-order.ts";
 import { holdOf, type NodeFacts } from "../cluster/node.ts";
 import {
   type Departure,
@@ -197,7 +198,7 @@ function leavingLine({ departures, unread = [] }: HeadlineFacts): readonly Headl
   const leaving = departures.filter((one) => isLive(one) && isUnderWay(one));
   if (leaving.length === 0) return [line("Leaving", "Good", "No node is leaving now")];
   const noticed = leaving.filter(isNoticed).length;
-  const names = leaving.map(({ node }) => node.name).toSorted();
+  const names = leaving.map(({ node }) => node.name).toSorted(compareNames);
   const verb = isOrAre(leaving.length);
   const all = leaving.length === 1 ? "" : `${noticed} of them `;
   const notice = noticed === 0 ? "" : `, ${all}on a notice`;
@@ -217,9 +218,9 @@ function heldLine({ nodes, departures }: HeadlineFacts): readonly HeadlineLine[]
   for (const { holdWriter } of held) {
     since = earliest(since, holdWriter?.at);
   }
-  const names = firstNames(held.map(({ name }) => name).toSorted());
-  const longest = held.length === 1 ? "" : "the longest ";
-  const time = since === undefined ? "" : `, ${longest}since ${formatInstant(since)}`;
+  const names = firstNames(held.map(({ name }) => name).toSorted(compareNames));
+  const longest = held.length === 1 ? "" : ", the longest";
+  const time = since === undefined ? "" : `${longest} since ${formatInstant(since)}`;
   const verb = isOrAre(held.length);
   return [line("Held", "Note", `${nodeCount(held.length)} ${verb} on hold${time} (${names})`)];
 }

@@ -1,3 +1,4 @@
+import { compareNames } from "../cluster/name-order.ts";
 import type { WaveStanding } from "../limits/budget.ts";
 import type { ReleaseStanding } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
@@ -169,7 +170,9 @@ export function planReport(plan: FleetPlan): PlanReport {
     kind: "Plan",
     at: formatInstant(plan.at),
     policies: plan.policies.map((one) => policyReport(one, plan)),
-    notPlanned: plan.notPlanned.map(notPlannedReport),
+    notPlanned: plan.notPlanned
+      .map(notPlannedReport)
+      .toSorted((a, b) => compareNames(a.node, b.node)),
   };
 }
 

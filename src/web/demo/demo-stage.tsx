@@ -1,5 +1,6 @@
 import type { BoardNode, BoardNotice, BoardPod, DemoPicture } from "../../board/demo-picture.ts";
 import type { FleetFigures } from "../../board/stream.ts";
+import { compareNames } from "../../core/cluster/name-order.ts";
 import type { VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
 import { countdown, spanText } from "../words/words.ts";
@@ -22,7 +23,7 @@ const [step, width, height] = [10, 8, 40];
 
 /** One bar per machine, as high as its age; the shapes carry the same meaning as the colours. */
 function MachineBars({ words, now, bars }: BarsProps): VNode {
-  const inOrder = bars.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const inOrder = bars.toSorted((a, b) => compareNames(a.name, b.name));
   const counted = (...states: readonly MachineBar["state"][]): number =>
     bars.filter(({ state }) => states.includes(state)).length;
   return (

@@ -112,7 +112,7 @@ describe("the headline of a fleet", () => {
     ]);
     const departures = [leaving(n9), leaving(n10, { cause: "SpotInterruption", noticedAt: now })];
     expect(headline({ departures })("Leaving")).toMatchObject([
-      { tone: "Note", text: "2 nodes are leaving now, 1 of them on a notice (n10, n9)" },
+      { tone: "Note", text: "2 nodes are leaving now, 1 of them on a notice (n9, n10)" },
     ]);
   });
 
@@ -124,12 +124,12 @@ describe("the headline of a fleet", () => {
     });
     expect(headline({})("Held")).toEqual([]);
     expect(headline({ nodes: [hold(n9, 2), n10] })("Held")).toMatchObject([
-      { text: "1 node is on hold, since 2026-11-20T10:00:00.000Z (n9)" },
+      { text: "1 node is on hold since 2026-11-20T10:00:00.000Z (n9)" },
     ]);
     expect(headline({ nodes: [hold(n9, 2), hold(n10, 4), n11] })("Held")).toMatchObject([
       {
         tone: "Note",
-        text: "2 nodes are on hold, the longest since 2026-11-20T08:00:00.000Z (n10, n9)",
+        text: "2 nodes are on hold, the longest since 2026-11-20T08:00:00.000Z (n9, n10)",
       },
     ]);
   });
