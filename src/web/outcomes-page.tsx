@@ -39,7 +39,7 @@ export function OutcomesPage({ view, list }: OutcomesPageProps): VNode {
           <p class="empty">{nothingDeparted(view)}</p>
         ) : (
           <div class="scroll" tabIndex={0} role="region" aria-label={words.outcomes}>
-            <table class="days">
+            <table class="days stacks">
               <thead>
                 <tr>
                   <th scope="col">{words.day}</th>
@@ -173,7 +173,7 @@ function AtNotice({ view, asked }: AskedProps): VNode | null {
       <h2 id="at-notice">{words.atNotice}</h2>
       <p class="dim">{words.atNoticeNote}</p>
       <div class="scroll" tabIndex={0} role="region" aria-label={words.atNoticeNote}>
-        <table class="notice-figures">
+        <table class="notice-figures stacks">
           <thead>
             <tr>
               <th scope="col">{words.figure}</th>
@@ -191,9 +191,11 @@ function AtNotice({ view, asked }: AskedProps): VNode | null {
                 <tr key={`${name} ${source}`}>
                   {place === 0 ? <td rowSpan={rows.length}>{name}</td> : null}
                   <td>{source}</td>
-                  <td class="number">{figure.notices}</td>
-                  <td>{say(figure.medianMs)}</td>
-                  <td>{say(figure.worstMs)}</td>
+                  <td class="number" data-label={words.notices}>
+                    {figure.notices}
+                  </td>
+                  <td data-label={words.half}>{say(figure.medianMs)}</td>
+                  <td data-label={words.nearlyAll}>{say(figure.worstMs)}</td>
                 </tr>
               )),
             )}
@@ -215,7 +217,7 @@ function CountedTable({ view, days }: CountedProps): VNode {
   const most = Math.max(1, ...days.flatMap(({ policies }) => policies.map(countOf)));
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={words.countedNote}>
-      <table class="days">
+      <table class="days stacks">
         <thead>
           <tr>
             <th scope="col">{words.day}</th>
@@ -235,7 +237,9 @@ function CountedTable({ view, days }: CountedProps): VNode {
                   <td class="when">{place === 0 ? day : ""}</td>
                   <td>{policy === "" ? "–" : policy}</td>
                   <Shares view={view} counts={counts} most={most} />
-                  <td class="number">{place === 0 ? podsForced : ""}</td>
+                  <td class="number" data-label={place === 0 ? words.podsForced : undefined}>
+                    {place === 0 ? podsForced : ""}
+                  </td>
                 </tr>
               ),
             ),
@@ -254,14 +258,22 @@ interface Day {
 }
 
 function DayRow({ view, day, most }: Day): VNode {
+  const { words } = view;
+  const pods = [
+    { name: words.podsCut, count: day.podsCut },
+    { name: words.podsForced, count: day.podsForced },
+    { name: words.podsLost, count: day.podsLost },
+  ];
   return (
     <tr>
       <td class="when">{day.day}</td>
       <td>{day.policy ?? "–"}</td>
       <Shares view={view} counts={day.outcomes} most={most} />
-      <td class="number">{day.podsCut}</td>
-      <td class="number">{day.podsForced}</td>
-      <td class="number">{day.podsLost}</td>
+      {pods.map(({ name, count }) => (
+        <td key={name} class="number" data-label={name}>
+          {count}
+        </td>
+      ))}
     </tr>
   );
 }

@@ -124,6 +124,11 @@ describe("in Japanese", () => {
       "2 nodes are leaving now, 1 of them on a notice (n1, n2)",
       "2 台が出発中です（うち 1 台は通知による）: n1, n2",
     ],
+    ["1 node is on hold (n1)", "1 台が保留中です: n1"],
+    [
+      "1 node is on hold since 2026-11-20T09:30:00.000Z (n1)",
+      "1 台が 2026-11-20T09:30:00.000Z から保留中です: n1",
+    ],
     [
       "2 nodes are on hold, the longest since 2026-11-20T09:30:00.000Z (n1, n2)",
       "2 台が保留中です（最も長いものは 2026-11-20T09:30:00.000Z から）: n1, n2",

@@ -64,8 +64,9 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     /^(\d+) nodes? (?:is|are) leaving now(?:, (\d+) of them on a notice)? \((.+?)(?: and (\d+) more)?\)$/,
     "$1 台が出発中です[（うち $2 台は通知による）]: $3[ ほか $4 台]",
   ],
+  [/^1 node is on hold(?: since (\S+))? \((.+)\)$/, "1 台が[ $1 から]保留中です: $2"],
   [
-    /^(\d+) nodes? (?:is|are) on hold(?:, (?:the longest )?since (\S+))? \((.+?)(?: and (\d+) more)?\)$/,
+    /^(\d+) nodes? (?:is|are) on hold(?:(?:, the longest)? since (\S+))? \((.+?)(?: and (\d+) more)?\)$/,
     "$1 台が保留中です[（最も長いものは $2 から）]: $3[ ほか $4 台]",
   ],
   [/^(\S+) leads$/, "$1 がリーダーです"],
