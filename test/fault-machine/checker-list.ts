@@ -1,5 +1,6 @@
 import type { Checker } from "./checker.ts";
 import {
+  actsOnOwnNode,
   dyingStaysCordoned,
   endedWithEvidence,
   evictedFromCordoned,
@@ -43,6 +44,7 @@ export const checkers: readonly Checker[] = [
   evictedFromCordoned,
   releasedWhenEmpty,
   releasedRightMachine,
+  actsOnOwnNode,
   dyingStaysCordoned,
   oneActor,
   endedWithEvidence,

@@ -12,14 +12,14 @@ const kindsMost = 4;
 export function drawWorld(seed: number, kinds: readonly string[] = Object.keys(faultTable)): World {
   const draw = new Draw(seed);
   const count = draw.pick(1, 2, 2, 3, 4, 5, 6, 8);
-  const together = draw.chance(0.4);
+  const isOneAge = draw.chance(0.4);
   const age = draw.between(0, 60);
   const base = {
     seed,
     hours: draw.pick(4, 5, 6, 8),
     nodes: Array.from({ length: count }, (_, index) => ({
       zone: "abc"[index % 3] as string,
-      ageMinutes: together ? age : draw.between(0, 90),
+      ageMinutes: isOneAge ? age : draw.between(0, 90),
     })),
     policy: drawPolicy(draw, count),
     workloads: drawWorkloads(draw, count),
@@ -35,7 +35,14 @@ export function drawWorld(seed: number, kinds: readonly string[] = Object.keys(f
   const faults = chosen.flatMap((kind) =>
     Array.from({ length: draw.pick(1, 1, 2, 3) }, () => drawFault(kind, { draw, world: base })),
   );
-  return { ...base, faults };
+  return { ...base, faults: draw.chance(beginTogether) ? together(faults) : faults };
+}
+
+/** In so many worlds all faults begin with the first: each is met while the others last. */
+const beginTogether = 0.25;
+
+function together(faults: readonly Fault[]): readonly Fault[] {
+  return faults.map((fault) => ({ ...fault, start: faults[0]?.start ?? fault.start }));
 }
 
 type Fleet = Omit<World, "faults">;

@@ -117,6 +117,11 @@ export class View {
     return this.policies.findLast((one) => one.at <= at)?.spec;
   }
 
+  /** By which what is under way goes on: one that is deleted holds for what has begun with it. */
+  policyUnderWay(): PolicySpec {
+    return this.policies.findLast(({ spec }) => spec !== undefined)?.spec ?? this.world.policy;
+  }
+
   podsOn(node: string): readonly PodObject[] {
     return [...this.pods.values()].filter(({ spec }) => spec.nodeName === node);
   }

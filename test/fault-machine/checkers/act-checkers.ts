@@ -25,7 +25,7 @@ export const releasedWhenEmpty: Checker = {
     const node = view.nodes.get(event.name);
     const departure = node && view.departureOf(node);
     if (departure === undefined || !isVoluntary(departure)) return undefined;
-    const proceeds = view.policyAt(event.at)?.drain.onTimeout === "Proceed";
+    const proceeds = view.policyUnderWay().drain.onTimeout === "Proceed";
     for (const pod of view.podsOn(event.name).filter(mustLeave)) {
       const asked = view.askedAt.get(pod.metadata.uid);
       const its = `${event.name} was released with ${pod.metadata.name} on it, which`;
@@ -57,6 +57,20 @@ export const releasedRightMachine: Checker = {
     return named
       ? undefined
       : `machine ${event.name} (${event.id}) was released, and no live Departure names it`;
+  },
+};
+
+export const actsOnOwnNode: Checker = {
+  name: "acts-on-own-node",
+  rule: "a Departure marks no other node than its own, whatever bears its name now",
+  start: () => (event, view) => {
+    if (event.kind !== "Change" || event.storage !== "nodes") return undefined;
+    const [now, before] = [event.object as NodeObject, event.previous as NodeObject | undefined];
+    const name = now.metadata.annotations?.[marks.departure];
+    const isNew = name !== undefined && name !== before?.metadata.annotations?.[marks.departure];
+    const departure = isNew ? view.departures.get(name) : undefined;
+    if (departure === undefined || departure.spec.node.uid === now.metadata.uid) return undefined;
+    return `${now.metadata.name} (${now.metadata.uid}) was marked for ${name}, which is about ${departure.spec.node.uid}`;
   },
 };
 
@@ -118,7 +132,7 @@ export const evictedFromCordoned: Checker = {
         return `${pod.metadata.name} was evicted from ${name}, which is not cordoned`;
       }
       const departure = view.departureOf(node);
-      if (view.policyAt(event.at)?.drain.onTimeout === "Proceed") return undefined;
+      if (view.policyUnderWay().drain.onTimeout === "Proceed") return undefined;
       if (
         event.method === "DELETE" &&
         departure !== undefined &&
@@ -195,7 +209,7 @@ function unproven(
 ): string | undefined {
   const { name } = departure.spec.node;
   const runs = machineState === "Registered" || machineState === "Launched";
-  const releases = said.view.policyAt(said.view.now)?.instance.release !== "None";
+  const releases = said.view.policyUnderWay().instance.release !== "None";
   if (said.outcome === "Planned" && releases && runs)
     return `${name} ended as Planned, and its machine runs`;
   if (said.outcome === "Preempted" && runs)

@@ -17,7 +17,7 @@ export const graceIsKept: Checker = {
     const found = /^\/api\/v1\/namespaces\/default\/pods\/([^/]+)(\/eviction)?$/.exec(event.path);
     const pod = view.pods.get(`default/${found?.[1]}`);
     if (pod === undefined || !voluntarilyAsked(view, pod)) return undefined;
-    if (view.policyAt(event.at)?.drain.onTimeout === "Proceed") return undefined;
+    if (view.policyUnderWay().drain.onTimeout === "Proceed") return undefined;
     const { gracePeriodSeconds: given } = optionsOf(event.body);
     const { terminationGracePeriodSeconds: own = 30 } = pod.spec;
     if (given === undefined || given >= own) return undefined;

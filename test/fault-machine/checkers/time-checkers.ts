@@ -7,7 +7,7 @@ const minute = 60_000;
 
 /** How long a phase may last when everybody can act; undefined: the policy sets no limit. */
 function boundOf(phase: string, node: string, view: View): number | undefined {
-  const policy = view.policyAt(view.now) ?? view.world.policy;
+  const policy = view.policyUnderWay();
   if (phase === "Preparing") return 10 * minute + durationMs(policy.replacement?.timeout ?? "0s");
   if (phase === "Draining") {
     if (policy.drain.onTimeout === "Wait") return undefined;
@@ -32,7 +32,7 @@ function waitsForWaiting(
   departure: DepartureObject,
   view: View,
 ): boolean {
-  const policy = view.policyAt(view.now) ?? view.world.policy;
+  const policy = view.policyUnderWay();
   if (phase !== "Preparing" || policy.drain.onTimeout !== "Wait") return false;
   if (departure.status?.reason !== "ConflictWait") return false;
   if (![...view.departures.values()].some((one) => phaseOf(one) === "Draining")) return false;
@@ -151,7 +151,7 @@ export const calmIsRest: Checker = {
   rule: "when faults have ended and hours have passed, nothing of a departure is left: no mark, no placeholder, no phase",
   start: () => (event, view) => {
     if (event.kind !== "End") return undefined;
-    const waits = view.policyAt(event.at)?.drain.onTimeout === "Wait";
+    const waits = view.policyUnderWay().drain.onTimeout === "Wait";
     for (const [name, node] of view.nodes) {
       const departure = view.departureOf(node);
       const isDraining = departure !== undefined && phaseOf(departure) === "Draining";

@@ -53,18 +53,29 @@ export const rivalFaults: Readonly<Record<string, FaultKind>> = {
     // Between the scheduler's choice and the binding a pod waits for its volumes.
     says: "pods that a scheduler had placed before a cordon are bound after it",
     draw: ({ draw }) => ({
-      afterMs: draw.pick(1, 1500, 10_000, 60_000),
+      after: draw.pick<number | "Drained">(1, 1500, 10_000, 60_000, "Drained", "Drained"),
       graceSeconds: draw.pick(5, 60),
     }),
-    begin: (stage, { afterMs, graceSeconds }) => {
-      const nodes = stage.cluster.api.context.store.collection("nodes");
+    begin: (stage, { after, graceSeconds }) => {
       let count = 0;
-      return nodes.subscribe(({ object, previous }) => {
+      const bindNow = (node: string): void => {
+        count += 1;
+        bind(stage, { pod: `late-${stage.clock.now()}-${count}`, node, graceSeconds });
+      };
+      const { store } = stage.cluster.api.context;
+      if (after === "Drained") {
+        // Just when the drain has been written down as done, and the release comes next.
+        return store.collection("departures.lastcall.dev").subscribe(({ object, previous }) => {
+          const phases = [previous, object].map((one) => one && phaseOf(one));
+          if (phases[0] !== "Draining" || phases[1] !== "Releasing") return;
+          const { node } = object.spec as { node: { name: string } };
+          queueMicrotask(() => bindNow(node.name));
+        });
+      }
+      return store.collection("nodes").subscribe(({ object, previous }) => {
         const { name } = object.metadata;
         if (!isCordoned(object) || previous === undefined || isCordoned(previous)) return;
-        count += 1;
-        const pod = `late-${stage.clock.now()}-${count}`;
-        stage.after(afterMs, () => bind(stage, { pod, node: name, graceSeconds }));
+        stage.after(after, () => bindNow(name));
       });
     },
   }),
@@ -84,6 +95,10 @@ export const rivalFaults: Readonly<Record<string, FaultKind>> = {
 
 function isCordoned({ spec }: ModelObject): boolean {
   return (spec as { unschedulable?: boolean } | undefined)?.unschedulable === true;
+}
+
+function phaseOf({ status }: ModelObject): string | undefined {
+  return (status as { phase?: string } | undefined)?.phase;
 }
 
 function uidOf(stage: Stage, node: string): string | undefined {

@@ -189,7 +189,7 @@ export const actMutants: readonly Mutant[] = [
         "if (ours && node.unschedulable === undefined) return",
       ),
     ],
-    kinds: ["node-uncordoned"],
+    kinds: ["node-uncordoned", "budget-closed"],
   },
   {
     name: "a dying node is uncordoned",

@@ -31,7 +31,7 @@ export const endMutants: readonly Mutant[] = [
         "if (guarded === undefined || current) return",
       ),
     ],
-    kinds: ["departure-deleted", "kill-at-write"],
+    kinds: ["departure-deleted", "kill-all"],
   },
   {
     name: "placeholders stay",

@@ -51,7 +51,7 @@ export const startMutants: readonly Mutant[] = [
         'if (held?.reason === "AlertsFiring") return',
       ),
     ],
-    kinds: ["policy-paused", "policy-frozen", "cloud-slow"],
+    kinds: ["policy-paused", "policy-frozen", "refuse-cordon"],
   },
   {
     name: "windows are always open",
