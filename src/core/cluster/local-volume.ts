@@ -18,21 +18,26 @@ export interface VolumeSite {
 /** By its source, or by the nodes from which it can be reached. */
 export function isOnOneMachine({ source, nodes }: VolumeSite): boolean {
   if (source === "Machine") return true;
-  const terms = nodes?.nodeSelectorTerms ?? [];
-  return terms.length > 0 && terms.every(namesMachine);
+  const [first, ...others] = (nodes?.nodeSelectorTerms ?? []).map(machineOf);
+  return first !== undefined && others.every((machine) => machine === first);
 }
 
-function namesMachine({ matchExpressions, matchFields }: NodeSelectorTerm): boolean {
-  return [...matchExpressions, ...matchFields].some(
-    ({ key, operator }) => operator === "In" && (key === "metadata.name" || keyOfMachine.test(key)),
+/** The one machine of a term. A volume with replicas names several, or one in each term. */
+function machineOf({ matchExpressions, matchFields }: NodeSelectorTerm): string | undefined {
+  const named = [...matchExpressions, ...matchFields].find(
+    ({ key, operator, values = [] }) =>
+      operator === "In" &&
+      values.length === 1 &&
+      (key === "metadata.name" || keyOfMachine.test(key)),
   );
+  return named?.values?.[0];
 }
 
 /**
  * Sources: rancher/local-path-provisioner `main.go`; topolvm `constants.go` (the second name is the
- * older one); openebs/dynamic-localpv-provisioner, lvm-localpv and zfs-localpv, their
- * StorageClasses; kubernetes-csi/csi-driver-host-path; minikube and MicroK8s, their addons; Azure
- * Container Storage, "local NVMe".
+ * older one); openebs/dynamic-localpv-provisioner, lvm-localpv, zfs-localpv and device-localpv,
+ * their StorageClasses; minio/directpv `pkg/consts`; kubernetes-csi/csi-driver-host-path; minikube
+ * and MicroK8s, their addons; Azure Container Storage, "local NVMe".
  */
 const localProvisioners: ReadonlySet<string> = new Set([
   "rancher.io/local-path",
@@ -41,6 +46,8 @@ const localProvisioners: ReadonlySet<string> = new Set([
   "openebs.io/local",
   "local.csi.openebs.io",
   "zfs.csi.openebs.io",
+  "device.csi.openebs.io",
+  "directpv-min-io",
   "hostpath.csi.k8s.io",
   "k8s.io/minikube-hostpath",
   "microk8s.io/hostpath",

@@ -8,6 +8,14 @@ const reachedFrom = (...keys: readonly string[]) => ({
   })),
 });
 
+/** From any of these hosts in each of these terms, as replicated volumes are (LINSTOR, DRBD). */
+const replicated = (...hosts: readonly (readonly string[])[]) => ({
+  nodeSelectorTerms: hosts.map((values) => ({
+    matchExpressions: [{ key: "linbit.com/hostname", operator: "In" as const, values }],
+    matchFields: [],
+  })),
+});
+
 it.each([
   ["one host", reachedFrom("kubernetes.io/hostname"), true],
   ["one node of TopoLVM", reachedFrom("topology.topolvm.io/node"), true],
@@ -17,6 +25,9 @@ it.each([
   ["a zone, by its newer label", reachedFrom("topology.kubernetes.io/zone"), false],
   ["nodes of a pool", reachedFrom("cloud.google.com/gke-nodepool"), false],
   ["one host, or from a zone", reachedFrom("kubernetes.io/hostname", "a.io/zone"), false],
+  ["one of two hosts", replicated(["a", "b"]), false],
+  ["one host, or from another", replicated(["a"], ["b"]), false],
+  ["one host, or from the same", replicated(["a"], ["a"]), true],
   ["everywhere", undefined, false],
 ])("a volume that can be reached from %s: %s %s", (_, nodes, expected) => {
   expect(isOnOneMachine({ source: "Elsewhere", nodes })).toBe(expected);
