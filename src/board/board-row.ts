@@ -8,8 +8,9 @@ import {
   isUnderWay,
   policyNameOf,
 } from "../core/departure/departure.ts";
-import type { FleetPlan, NotPlanned, PlannedDeparture } from "../core/plan/fleet-plan.ts";
+import type { FleetPlan, PlannedDeparture } from "../core/plan/fleet-plan.ts";
 import { lifetimeEnd } from "../core/plan/lifetime-end.ts";
+import type { NotPlanned } from "../core/plan/not-planned.ts";
 import { explainPlan } from "../core/plan/plan-report.ts";
 import { type Policy, selectPolicy } from "../core/policy/policy.ts";
 import { earliest, type Instant, plus } from "../core/time/time.ts";

@@ -27,6 +27,7 @@ import {
 import type { Reason } from "../reason/reason.ts";
 import { earliest, formatInstant, type Instant, later, type Millis, plus } from "../time/time.ts";
 import { lifetimeEnd } from "./lifetime-end.ts";
+import type { NotPlanned } from "./not-planned.ts";
 
 /** The input of a plan. Without departures it is an initial plan. */
 export interface PlanInput {
@@ -118,17 +119,6 @@ export interface PlannedDeparture {
   readonly movedFrom?: Instant | undefined;
   /** When it is expected to start, if budgets or waves hold it past `departAt`. */
   readonly heldBackTo?: Instant | undefined;
-}
-
-export interface NotPlanned {
-  readonly node: NodeFacts;
-  /** The policy that selects it; null if there is none. */
-  readonly policy: string | null;
-  readonly reason: Reason;
-  /** The subject of the reason: another tool, a mark, a policy, a providerID. */
-  readonly detail?: string | undefined;
-  /** The unreadable policy that might select the node, if that is the reason. */
-  readonly blockedBy?: string | undefined;
 }
 
 export interface PolicyTie {

@@ -10,7 +10,8 @@ import {
 import { isOrAre } from "../reason/counted.ts";
 import type { Reason } from "../reason/reason.ts";
 import { earliest, formatInstant, type Instant } from "../time/time.ts";
-import type { FleetPlan, NotPlanned, PolicyPlan } from "./fleet-plan.ts";
+import type { FleetPlan, PolicyPlan } from "./fleet-plan.ts";
+import type { NotPlanned } from "./not-planned.ts";
 import { blockedNodes, isInfeasible, nodeCount, policyStanding } from "./policy-standing.ts";
 
 /** `Bad`: a person has to look. `Note`: not as usual, but as somebody wanted it. */

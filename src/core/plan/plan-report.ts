@@ -4,13 +4,8 @@ import type { ReleaseStanding } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
 import { between, formatInstant, formatRounded, type Instant, type Millis } from "../time/time.ts";
 import { explainRelease } from "./explain-forecast.ts";
-import type {
-  FleetPlan,
-  LaunchTimeSource,
-  NotPlanned,
-  PlannedDeparture,
-  PolicyPlan,
-} from "./fleet-plan.ts";
+import type { FleetPlan, LaunchTimeSource, PlannedDeparture, PolicyPlan } from "./fleet-plan.ts";
+import type { NotPlanned, NotPlannedReason } from "./not-planned.ts";
 import { blockedNodes, isInfeasible, policyStanding } from "./policy-standing.ts";
 
 /** The facts for a sentence about one node's place in the plan, or outside it. */
@@ -60,7 +55,7 @@ function explainChange({ departAt, movedFrom, heldBackTo }: PlanFacts): string {
 
 function explainNotPlanned(reason: Reason, { node, policy, detail }: PlanFacts): string {
   const by = policy ?? "no policy";
-  const sentences: Readonly<Partial<Record<Reason, string>>> = {
+  const sentences: Readonly<Record<NotPlannedReason, string>> = {
     NoPolicy: `No policy selects ${node}`,
     PolicyInvalid: `A policy that might own ${node} cannot be read: ${detail}`,
     PolicyPaused: `Policy ${by} is paused: ${node} stays`,
@@ -68,6 +63,7 @@ function explainNotPlanned(reason: Reason, { node, policy, detail }: PlanFacts):
     NodeTerminating: `${node} is already being deleted`,
     LeftToOthers: `${node} is already being disrupted by ${detail}`,
     OnHold: `${node} is on hold by its annotation ${detail}`,
+    GangWorkload: `${node} does not leave on its own, because that would end others with it: ${detail}`,
     MachineStayed: `${node} was drained but its machine was not terminated; it is not drained again until ${detail}`,
     NoProviderID: `${node} has no providerID to identify its machine by`,
     UnknownProvider: `${node} has the providerID ${detail}, which is not gce://, aws:/// or azure:///`,
@@ -76,7 +72,8 @@ function explainNotPlanned(reason: Reason, { node, policy, detail }: PlanFacts):
     Requested: `${node} leaves as requested by a user: see departure ${detail}`,
     Started: `${node} is already leaving: see departure ${detail}`,
   };
-  return sentences[reason] ?? `${node} has no planned departure: ${reason}`;
+  const own = Object.hasOwn(sentences, reason) ? sentences[reason as NotPlannedReason] : undefined;
+  return own ?? `${node} has no planned departure: ${reason}`;
 }
 
 function inWindow({ window }: PlanFacts): string {

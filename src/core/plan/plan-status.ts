@@ -18,7 +18,8 @@ import {
   minus,
   plus,
 } from "../time/time.ts";
-import type { FleetPlan, NotPlanned, PolicyPlan } from "./fleet-plan.ts";
+import type { FleetPlan, PolicyPlan } from "./fleet-plan.ts";
+import type { NotPlanned } from "./not-planned.ts";
 import { type WaveReport, waveReport } from "./plan-report.ts";
 import { blockedNodes, nodeCount, policyStanding } from "./policy-standing.ts";
 

@@ -29,7 +29,6 @@ import { earlier, hours, type Instant, minus, minutes, plus, seconds } from "../
 import {
   type Candidate,
   type FleetPlan,
-  type NotPlanned,
   type PlanInput,
   type PlannedDeparture,
   type PolicyPlan,
@@ -44,6 +43,7 @@ import {
   type PlannedStarts,
   type RequestedStart,
 } from "./forecast.ts";
+import type { NotPlanned } from "./not-planned.ts";
 import { type PlacedPolicy, planPolicy } from "./policy-plan.ts";
 
 /**

@@ -1,7 +1,8 @@
 import type { ReleaseReason } from "../policy/release-answer.ts";
 import { counted, isOrAre } from "../reason/counted.ts";
 import { explainForecast } from "./explain-forecast.ts";
-import type { FleetPlan, NotPlanned, PolicyPlan } from "./fleet-plan.ts";
+import type { FleetPlan, PolicyPlan } from "./fleet-plan.ts";
+import type { NotPlanned } from "./not-planned.ts";
 
 /**
  * Whether a policy's nodes leave in time, and why not: the reason of its condition `Feasible`, and

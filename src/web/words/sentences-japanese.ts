@@ -4,6 +4,7 @@
  */
 import type { DrainReason } from "../../core/departure/drain-reason.ts";
 import type { PlannedReason } from "../../core/plan/fleet-plan.ts";
+import type { NotPlannedReason } from "../../core/plan/not-planned.ts";
 import type { Reason } from "../../core/reason/reason.ts";
 
 /** Follows the name of the node, as in `core/reason/reason.ts`. */
@@ -103,7 +104,7 @@ export const planned: Readonly<Record<PlannedReason, string>> = {
 };
 
 /** Why a node has no planned departure, as a whole sentence. */
-export const notPlanned: Readonly<Partial<Record<Reason, string>>> = {
+export const notPlanned: Readonly<Record<NotPlannedReason, string>> = {
   NoPolicy: "{node} を対象とするポリシーはありません",
   PolicyInvalid: "{node} を対象とするかもしれないポリシーを読み取れません: {detail}",
   PolicyPaused: "ポリシー {policy} は一時停止中のため、{node} は残ります",
@@ -112,6 +113,7 @@ export const notPlanned: Readonly<Partial<Record<Reason, string>>> = {
   NodeTerminating: "{node} はすでに削除中です",
   LeftToOthers: "{node} はすでに {detail} が処理しています",
   OnHold: "{node} はアノテーション {detail} により保留中です",
+  GangWorkload: "{node} を単独で出発させるとほかも終了するため計画しません: {detail}",
   MachineStayed:
     "{node} はドレインされましたがマシンが終了されませんでした。{detail} まで再びドレインされません",
   NoProviderID: "{node} にはマシンを特定する providerID がありません",

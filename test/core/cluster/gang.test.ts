@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type GangPod, gangOf, gangsByNode, sliceOf } from "../../../src/core/cluster/gang.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
+import { explainPlan } from "../../../src/core/plan/plan-report.ts";
 import { aNode, aPolicy, at } from "../fleet-builder.ts";
 
 type Labels = Readonly<Record<string, string>>;
@@ -147,7 +148,10 @@ describe("a machine that its cloud replaces with others", () => {
   });
 
   it.each([
-    ["Hold", "n1: GangWorkload the TPU slice 4x4 of node pool tpu"],
+    [
+      "Hold",
+      "n1 does not leave on its own, because that would end others with it: the TPU slice 4x4 of node pool tpu",
+    ],
     ["Allow", "n1 departs"],
   ] as const)("is planned by the policy's rule %s", (gangWorkloads, expected) => {
     const labels = { "cloud.google.com/gke-spot": "true", ...slice("4x4", "4") };
@@ -157,7 +161,9 @@ describe("a machine that its cloud replaces with others", () => {
       ...{ departures: [], badPolicies: [], at: at("2026-11-20T12:00:00Z") },
     });
     expect([
-      ...plan.notPlanned.map((one) => `${one.node.name}: ${one.reason} ${one.detail}`),
+      ...plan.notPlanned.map((one) =>
+        explainPlan(one.reason, { node: one.node.name, detail: one.detail }),
+      ),
       ...plan.policies.flatMap((one) => one.departures.map(({ node }) => `${node.name} departs`)),
     ]).toEqual([expected]);
   });
