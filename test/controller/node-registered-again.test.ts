@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { InstanceReleaser } from "../../src/contracts/cloud.ts";
 import type { KubeObject } from "../../src/contracts/kube-api.ts";
+import { fieldsOf } from "../../src/core/json/json-field.ts";
 import { formatInstant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { stage } from "../support/feed-stage.ts";
 import {
@@ -105,6 +106,36 @@ describe("a machine that is rebooted without a notice", () => {
   });
 });
 
+describe("a machine that is rebooted after its kubelet has reported the shutdown", () => {
+  it.each(["n1", "n2"])(
+    "ends its departure as cancelled, and is planned again: %s",
+    async (name) => {
+      const { world, stop } = await draining(true, { lifetime: { max: "24h" } });
+      const ready = (status: string, message: string) =>
+        writeStatus(world, name, { conditions: [{ type: "Ready", status, message, reason: "x" }] });
+      ready("False", "node is shutting down");
+      await world.pass(seconds(20));
+      ready("Unknown", "Kubelet stopped posting node status.");
+      await world.pass(minutes(1));
+      ready("True", "kubelet is posting ready status");
+      reboot(world, name);
+      await world.pass(minutes(3));
+      await stop();
+      const all = ofNode(world, name).map(({ spec, status }) => ({
+        ...fieldsOf(spec),
+        ...fieldsOf(status),
+      }));
+      expect(all).toContainEqual(
+        expect.objectContaining({
+          ...{ cause: "NodeShutdown", reason: "MachineRebooted", outcome: "Cancelled" },
+        }),
+      );
+      expect(all.at(-1)).toMatchObject({ cause: "Planned", phase: "Scheduled" });
+      expect(world.marksOf(name)).toEqual([]);
+    },
+  );
+});
+
 function ofNode(world: ModelWorld, name: string): readonly KubeObject[] {
   return world
     .list(departures)
@@ -115,10 +146,14 @@ function ofNode(world: ModelWorld, name: string): readonly KubeObject[] {
 }
 
 function reboot(world: ModelWorld, name: string): void {
+  writeStatus(world, name, { nodeInfo: { bootID: "another-boot" } });
+}
+
+function writeStatus(world: ModelWorld, name: string, status: object): void {
   world.api.handle({
     ...{ method: "PATCH", path: `${nodes}/${name}/status` },
     patchType: "application/merge-patch+json",
-    body: { status: { nodeInfo: { bootID: "another-boot" } } },
+    body: { status },
   });
 }
 

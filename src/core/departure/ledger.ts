@@ -323,7 +323,8 @@ export function outcomeOf(facts: OutcomeFacts): Outcome {
   if (facts.event === "RolledBack" && facts.undoneBy === "GaveUp") return "RolledBack";
   if (facts.event === "RolledBack" && facts.undoneBy === "Fault") return "Failed";
   const byCloud = facts.noticed || !isVoluntary(facts.cause);
-  if (facts.rebooted === true && !byCloud) return "Cancelled";
+  const isOnlyReboot = facts.rebooted === true && (!byCloud || facts.cause === "NodeShutdown");
+  if (isOnlyReboot) return "Cancelled";
   if (byCloud || takenByCloud(facts)) return facts.podsLeft > 0 ? "Expired" : "Preempted";
   return facts.podsForced > 0 || facts.podsLeft > 0 ? "Forced" : "Planned";
 }

@@ -6,11 +6,13 @@ import type { Instant } from "../time/time.ts";
 
 /**
  * Whether only the cloud can say what has ended a departure: its Node is gone, or has another boot.
- * A notice stands, whatever the cloud shows.
+ * A notice stands, whatever the cloud shows, unless it is only the kubelet's: a reboot that anybody
+ * makes begins with the same shutdown.
  */
 export function isInDoubt({ event, reason }: PhaseResult, departure: Departure): boolean {
   const isReplaced = event === "MachineReplaced" && reason === "MachineReplaced";
-  if (isNoticed(departure) || !(isReplaced || event === "NodeGone")) return false;
+  const isCloudsWord = isNoticed(departure) && departure.cause !== "NodeShutdown";
+  if (isCloudsWord || !(isReplaced || event === "NodeGone")) return false;
   return departure.node.providerID !== undefined && departure.createdAt !== undefined;
 }
 
