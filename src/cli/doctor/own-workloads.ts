@@ -37,7 +37,7 @@ export function ownAccounts(workloads: readonly KubeObject[]): ReadonlySet<strin
 
 function isComponent(workload: KubeObject, component: Component): boolean {
   const labels = workload.metadata?.labels ?? {};
-  return labels[componentLabel] === component && isOwn(labels, firstContainer(workload));
+  return labels[componentLabel] === component && isOwn(labels, ownContainer(workload));
 }
 
 /** Other applications of a shared namespace may have components of the same names. */
@@ -50,7 +50,7 @@ export function workloadFacts(workload: KubeObject): WorkloadFacts {
   const spec = fieldsOf(workload.spec);
   const status = fieldsOf(workload.status);
   const pod = fieldsOf(valueAt(spec, ["template", "spec"]));
-  const container = firstContainer(workload);
+  const container = ownContainer(workload);
   return {
     namespace: metadata.namespace ?? "default",
     name: metadata.name ?? "",
@@ -72,6 +72,8 @@ export function workloadFacts(workload: KubeObject): WorkloadFacts {
 
 interface ContainerSpec {
   readonly image: string;
+  /** Instead of the image's own. */
+  readonly program: string | undefined;
   readonly args: readonly string[];
   readonly env: readonly unknown[];
   readonly envFrom: readonly unknown[];
@@ -81,14 +83,18 @@ function containersOf(workload: KubeObject): readonly ContainerSpec[] {
   const found = listOf(valueAt(workload.spec, ["template", "spec", "containers"]));
   return found.map(fieldsOf).map(({ image, args, command, env, envFrom }) => ({
     image: textOf(image) ?? "",
+    program: textOf(listOf(command)[0]),
     args: [...listOf(command), ...listOf(args)].flatMap((one) => textOf(one) ?? []),
     env: listOf(env),
     envFrom: listOf(envFrom),
   }));
 }
 
-function firstContainer(workload: KubeObject): ContainerSpec {
-  return containersOf(workload)[0] ?? { image: "", args: [], env: [], envFrom: [] };
+/** By its image, if a proxy or the like is beside it; a mirror may have given that another name. */
+function ownContainer(workload: KubeObject): ContainerSpec {
+  const all = containersOf(workload);
+  const own = all.find(({ image }) => image.includes("lastcall")) ?? all[0];
+  return own ?? { image: "", program: undefined, args: [], env: [], envFrom: [] };
 }
 
 /** `LASTCALL_DRY_RUN` sets the option `dry-run`. */
@@ -132,7 +138,19 @@ function hiddenOptionsOf(container: ContainerSpec): readonly HiddenOptions[] {
   const file = shown.flatMap(([option, value]) =>
     option === "config" ? [{ option: undefined, place: `the file ${value}` }] : [],
   );
-  return [...composed, ...referred, ...whole, ...file];
+  const joined = container.args
+    .filter((arg, place) => {
+      const isValue = /^--[-a-z0-9]+$/.test(container.args[place - 1] ?? "");
+      return isComposed(arg) && !arg.startsWith("-") && !isValue;
+    })
+    .map((arg) => ({ option: undefined, place: `${arg} of its container` }));
+  return [...composed, ...joined, ...programOf(container), ...referred, ...whole, ...file];
+}
+
+/** A shell or a wrapper may set any option before it starts Lastcall. */
+function programOf({ program }: ContainerSpec): readonly HiddenOptions[] {
+  const isOwn = program === undefined || /(?:^|\/)(?:lastcall|node)$/.test(program);
+  return isOwn ? [] : [{ option: undefined, place: `the program ${program}` }];
 }
 
 function placeOf(source: unknown): string {

@@ -6,6 +6,7 @@ import {
   workloadFacts,
 } from "../../../src/cli/doctor/own-workloads.ts";
 import type { KubeObject } from "../../../src/contracts/kube-api.ts";
+import { fieldsOf, valueAt } from "../../../src/core/json/json-field.ts";
 import { known, optionOf, unknown } from "../../../src/doctor/facts.ts";
 
 const part = (name: string, component: string) => ({
@@ -81,6 +82,19 @@ describe("the controller's Deployment", () => {
       { env: [{ name: "LASTCALL_CONFIG", value: "/x.yaml" }] },
       { option: undefined, place: "the file /x.yaml" },
     ],
+    [{ args: ["run", "$(OPTIONS)"] }, { option: undefined, place: "$(OPTIONS) of its container" }],
+    [
+      { args: ["run", "--dry-run", "$(DRY)"] },
+      { option: "dry-run", place: "$(DRY) of its container" },
+    ],
+    [
+      { command: ["/bin/sh", "-c", "exec lastcall run --dry-run"] },
+      { option: undefined, place: "the program /bin/sh" },
+    ],
+    [
+      { command: ["/entrypoint.sh"], args: ["run"] },
+      { option: undefined, place: "the program /entrypoint.sh" },
+    ],
     [
       { args: ["run", "--dry-run=$(DRY)"] },
       { option: "dry-run", place: "$(DRY) of its container" },
@@ -90,6 +104,25 @@ describe("the controller's Deployment", () => {
     const { hiddenOptions, options } = workloadFacts(found);
     expect(hiddenOptions).toEqual([hidden]);
     expect(options["dry-run"]).toBeUndefined();
+  });
+
+  it.each(["node", "/usr/local/bin/lastcall", "lastcall"])(
+    "are all shown if the program is %s",
+    (program) => {
+      const container = { image: "lastcall", command: [program, "run"], args: ["--dry-run"] };
+      const found = workloadFacts(deployment(container, part("lastcall", "controller")));
+      expect(found).toMatchObject({ options: { "dry-run": "true" }, hiddenOptions: [] });
+    },
+  );
+
+  it("are those of its own container, wherever that is in the list", () => {
+    const found = deployment({ image: "istio/proxyv2", args: ["proxy"] }, {});
+    const { containers } = fieldsOf(valueAt(found.spec, ["template", "spec"]));
+    (containers as object[]).push({ image: "x/lastcall:1", args: ["run", "--dry-run"] });
+    expect(workloadFacts(found)).toMatchObject({
+      image: "x/lastcall:1",
+      options: { "dry-run": "true" },
+    });
   });
 
   it("may be hidden only if no flag or variable sets it", () => {
