@@ -277,10 +277,8 @@ test.each(["gke", "eks", "aks"])(
     const spent = ran.reduce((sum, one) => sum + one.seconds, 0);
     console.log([`${name}: ${spent.toFixed(1)} s`, ...lines].join("\n"));
     expect(spent).toBeLessThan(300);
-    const stated = /(\w+) commands with Helm/.exec(page)?.[1];
-    expect(stated).toBe(countWords[count]);
+    const stated = /(\d+) commands with Helm/.exec(page)?.[1];
+    expect(Number(stated)).toBe(count);
   },
   600_000,
 );
-
-const countWords: Readonly<Record<number, string>> = { 11: "eleven", 12: "twelve", 13: "thirteen" };
