@@ -345,20 +345,21 @@ function sorted(found: readonly Numbered[], node: NodeIdentity): OwnDepartures {
 }
 
 /**
- * Whether the departure has ended because it was carried out or a person ended it. This is not the
- * case if the cloud withdrew the notice in the meantime, if the controller took us for another
+ * Whether the departure has ended because it was carried out or a person ended it, in this boot or
+ * in one that its event has ended: Azure lists a reboot for a while after it. This is not the case
+ * if the cloud withdrew the notice in the meantime, if the controller took us for another
  * machine, or if it gave up a departure for an earlier deadline than the notice's.
  */
 function isClosedBy(
   departure: DepartureView,
   { node, notice }: { readonly node: NodeIdentity; readonly notice: MachineNotice },
 ): boolean {
+  const isThisBoot = departure.bootID === node.bootID;
   return (
     !isLive(departure) &&
-    !isMistaken(departure) &&
+    (isThisBoot ? !isMistaken(departure) : notice.hasBegun === true) &&
     !isGivenUpFor(notice, departure) &&
     departure.withdrawnAt === undefined &&
-    departure.bootID === node.bootID &&
     notice.eventIds.every((id) => departure.eventIds.includes(id))
   );
 }

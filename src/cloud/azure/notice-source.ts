@@ -180,6 +180,8 @@ function azureEvent(
     noticedAt: at,
     source: "azure/scheduled-events",
     eventId: eventIdFrom(eventId),
+    // A preemption that has begun still takes the machine.
+    ...(notBefore === undefined && cause === "ScheduledMaintenance" && { hasBegun: true }),
     // A started event no longer has a NotBefore.
     canBegin: resources.length === 1 && namedAt !== undefined,
   };

@@ -36,6 +36,8 @@ export interface Notice {
   readonly source: string;
   /** Identifies the notice across readings. */
   readonly eventId: string;
+  /** An event with its own id has begun: a machine that boots after that has been through it. */
+  readonly hasBegun?: boolean | undefined;
   /** The event waits for an acknowledgement and concerns no other machine. */
   readonly canBegin?: boolean | undefined;
   /** The cloud has explicitly cancelled it. */
@@ -56,6 +58,8 @@ export interface MachineNotice {
   readonly deadlineAt?: Instant | undefined;
   /** As in `Notice`. */
   readonly isReckoned?: boolean | undefined;
+  /** Of all of its notices. */
+  readonly hasBegun?: boolean | undefined;
   readonly noticedAt: Instant;
   readonly source: string;
   /** The sorted ids of all its notices. */
@@ -229,6 +233,7 @@ export function mergeNotices(notices: readonly Notice[]): MachineNotice | undefi
     ...{ cause, noticedAt, source },
     deadlineAt: first.deadlineAt,
     ...(first.isReckoned === true && { isReckoned: true }),
+    ...(standing.every(({ hasBegun }) => hasBegun === true) && { hasBegun: true }),
     eventIds: [...new Set(standing.map((notice) => notice.eventId))].toSorted(),
   };
 }
