@@ -23,3 +23,12 @@ export function cutName(name: string, columns: number): string {
   if (end === "" || columns < 2) return `${name.slice(0, Math.max(0, columns - 1))}…`;
   return start < 1 ? `…${end.slice(1 - columns)}` : `${name.slice(0, start)}…${end}`;
 }
+
+/** Names of nodes and policies; a pod has a slash, and a field or a word is shorter. */
+const longNames =
+  /(?<![\w/.-])[a-z0-9][-a-z0-9]*-[-a-z0-9]*[a-z0-9](?:\.[-a-z0-9.]*[a-z0-9])?(?![\w/-])/g;
+
+/** A sentence whose long names are cut as in `cutName`, so that it is read at one glance. */
+export function withCutNames(text: string, columns: number): string {
+  return text.replaceAll(longNames, (name) => cutName(name, columns));
+}

@@ -17,8 +17,9 @@ import {
   stayingRows,
 } from "./row-list.tsx";
 import { HoldNote } from "./row-status.tsx";
+import { rowTime } from "./row-time.ts";
 import { type PageView, useFirst } from "./view-state.ts";
-import { readable, Sentence } from "./words/sentence.tsx";
+import { BriefSentence, readable } from "./words/sentence.tsx";
 import { clockText, countdown, momentText } from "./words/words.ts";
 
 /** The number of rows shown at first; the rest are shown on request. */
@@ -124,14 +125,15 @@ interface DepartureRowProps {
 
 function LeavingRow({ view, row }: DepartureRowProps): VNode {
   const { words, language, now } = view;
-  const { noticedAt, deadlineAt, startedAt } = row;
-  const isNoticed = noticedAt !== null;
-  const isCounted = isNoticed && deadlineAt !== null;
+  const { deadlineAt } = row;
+  const isNoticed = row.noticedAt !== null;
+  const time = rowTime(row);
+  const isCounted = time.kind === "UntilDeadline";
   return (
     <li class={isNoticed ? "urgent" : ""}>
       <div class="when">
         <span class="clock">
-          {isCounted ? countdown(deadlineAt - now) : clockText(startedAt ?? row.departAt ?? now)}
+          {isCounted ? countdown(time.at - now) : clockText("at" in time ? time.at : now)}
         </span>
         <span class="dim">{isCounted ? words.untilDeadline : words.beganAt}</span>
       </div>
@@ -145,7 +147,7 @@ function LeavingRow({ view, row }: DepartureRowProps): VNode {
           {row.cause === null ? "" : ` · ${words.causes[row.cause]}`}
         </span>
         {row.pods === null ? null : <PodMeter view={view} pods={row.pods} />}
-        <Sentence view={view} text={row.explain} />
+        <BriefSentence view={view} text={row.explain} />
         {isCounted || deadlineAt === null ? null : (
           <span class="dim">
             {words.deadline} {momentText(deadlineAt, now, language)}

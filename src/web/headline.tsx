@@ -2,7 +2,7 @@ import { reasonWords } from "../board/reason-words.ts";
 import type { HeadlineTone, WaitingCount } from "../core/plan/headline.ts";
 import type { VNode } from "./preact.ts";
 import type { PageView } from "./view-state.ts";
-import { readable } from "./words/sentence.tsx";
+import { readableAtOnce } from "./words/sentence.tsx";
 
 const toneMarks: Readonly<Record<HeadlineTone, string>> = { Good: "✓", Note: "◆", Bad: "▲" };
 
@@ -20,8 +20,8 @@ export function Headline({ view }: { readonly view: PageView }): VNode {
               </span>
               <span dir="auto">{one.policy ?? words.headlineSubjects[one.subject]}</span>
             </dt>
-            <dd dir="auto">
-              {readable(one.text, view)}
+            <dd dir="auto" title={one.text}>
+              {readableAtOnce(one.text, view)}
               <Waiting view={view} waiting={one.waiting} />
             </dd>
           </div>

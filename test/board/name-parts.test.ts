@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { cutName, nameParts } from "../../src/board/name-parts.ts";
+import { cutName, nameParts, withCutNames } from "../../src/board/name-parts.ts";
 
 it.each([
   ["gke-prod-spot-pool-n2d-standard-8-3f9ac21b-x7km", "3f9ac21b-x7km"],
@@ -26,4 +26,23 @@ it.each([
 ])("%s in %i columns", (name, columns, expected) => {
   expect(cutName(name, columns)).toBe(expected);
   expect(expected.length).toBeLessThanOrEqual(columns);
+});
+
+it.each([
+  [
+    "2 nodes are on hold (gke-prod-spot-pool-n2d-standard-8-3f9ac21b-x7km, n7)",
+    "2 nodes are on hold (gke-prod-spo…3f9ac21b-x7km, n7)",
+  ],
+  [
+    "ip-10-0-12-34.eu-west-1.compute.internal leaves at 2026-11-20T22:00:00.000Z.",
+    "ip-10-0-12-34.eu-west-1.c… leaves at 2026-11-20T22:00:00.000Z.",
+  ],
+  // The pod that blocks a drain is looked up by its whole name.
+  [
+    "blocked by shop-checkout-production/checkout-api-postgresql-primary-0: no",
+    "blocked by shop-checkout-production/checkout-api-postgresql-primary-0: no",
+  ],
+  ["spec.nodeSelector: found 5", "spec.nodeSelector: found 5"],
+])("a sentence is read at one glance: %s", (text, expected) => {
+  expect(withCutNames(text, 26)).toBe(expected);
 });

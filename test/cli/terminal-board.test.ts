@@ -245,6 +245,18 @@ describe("The board in a terminal", () => {
   });
 });
 
+describe("The headline at 80 columns", () => {
+  it("keeps the end of each long name", () => {
+    const names = ["x7km", "p566", "omu9"].map((end) => `gke-prod-euw1-spot-n2d-3f9ac21b-${end}`);
+    const held = line("Held", `3 nodes are on hold (${names.join(", ")})`);
+    const text = textOf(pictureOf({}, { headline: [held] }), { columns: 80 });
+    expect(text).toContain(
+      "3 nodes are on hold (gke-prod-euw…3f9ac21b-x7km, gke-prod-euw…3f9ac21b",
+    );
+    expect(textOf(pictureOf({}, { headline: [held] }), { columns: 160 })).toContain(names[2]);
+  });
+});
+
 describe("A filter", () => {
   const rows = [row("web-1", { zone: "eu-a" }), row("web-2", { zone: "eu-b" }), row("db-1")];
 

@@ -212,6 +212,14 @@ describe("in Japanese", () => {
     ],
     ["n1 leaves now", "n1 はすぐに出発します"],
     [
+      "the freeze until 2026-11-20T09:30:00Z ends after the deadlines of 117 departures (n1, n2, n3 and 114 more), which leave at their deadlines",
+      "117 件の出発は 2026-11-20T09:30:00Z までの凍結より期限が早く、期限に出発します（n1, n2, n3 ほか 114 件）",
+    ],
+    [
+      "the freeze until 2026-11-20T09:30:00Z ends after the deadlines of 1 departure (n1), which leaves at its deadline",
+      "1 件の出発は 2026-11-20T09:30:00Z までの凍結より期限が早く、期限に出発します（n1）",
+    ],
+    [
       "n1 leaves at 2026-11-20T09:30:00Z, by 2026-11-20T10:30:00Z instead of the time requested earlier",
       "n1 は、前の依頼に代えて 2026-11-20T09:30:00Z に出発します（期限 2026-11-20T10:30:00Z）",
     ],

@@ -1,3 +1,4 @@
+import { withCutNames } from "../../board/name-parts.ts";
 import { reasonWords } from "../../board/reason-words.ts";
 import type { BoardPicture, PolicyCard } from "../../board/stream.ts";
 import type { HeadlineTone } from "../../core/plan/headline.ts";
@@ -32,6 +33,7 @@ export function headlineLines(
   ];
   const names = shown.map(({ subject, policy }) => policy ?? subject);
   const width = Math.min(Math.max(...names.map((name) => name.length)), Math.floor(columns / 4));
+  const mostOfName = Math.floor(columns / 3);
   const lines = shown.map((one): StyledLine => {
     const card = policies.find(({ name }) => name === one.policy);
     const isClosed = card !== undefined && isShut(card, now);
@@ -42,7 +44,10 @@ export function headlineLines(
     const text = [isClosed ? "Closed for departures" : "", one.text, held];
     return [
       cell(` ${fitted(one.policy ?? one.subject, width)}  `, "strong"),
-      cell(withShortTimes(text.filter(Boolean).join(". ")), tones[one.tone]),
+      cell(
+        withCutNames(withShortTimes(text.filter(Boolean).join(". ")), mostOfName),
+        tones[one.tone],
+      ),
     ];
   });
   const more = rest > 0 ? [[cell(` and ${rest} more policies`, "dim")]] : [];

@@ -4,7 +4,6 @@ import {
   type BoardRow,
   type ClusterConnection,
   isDryRun,
-  isHeldForGood,
   type PastDeparture,
   unreadLists,
 } from "../../board/stream.ts";
@@ -15,6 +14,7 @@ import { whereText } from "../next-table.tsx";
 import { useEffect, useState, type VNode } from "../preact.ts";
 import { PastList } from "../row-list.tsx";
 import { HoldNote } from "../row-status.tsx";
+import { type RowTime, rowTime } from "../row-time.ts";
 import type { PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
 import {
@@ -217,12 +217,33 @@ export function problemIn(json: unknown): string {
   return problem ?? says ?? "";
 }
 
+function clockOf(time: RowTime, now: number): string {
+  if (!("at" in time)) return "–:–";
+  if (time.kind === "UntilDeadline") return countdown(time.at - now);
+  return clockSecondsText(time.at).slice(0, 5);
+}
+
+/** What the clock shows. */
+function whatOf(time: RowTime, view: PageView): string {
+  const { words, language, now } = view;
+  switch (time.kind) {
+    case "UntilDeadline":
+      return words.untilDeadline;
+    case "Began":
+      return `${words.beganAt} · ${relativeText(time.at, now, view)}`;
+    case "OnHold":
+      return words.onHold;
+    case "Stays":
+      return words.staying;
+    case "Departs":
+      return `${dayText(time.at, language)} · ${relativeText(time.at, now, view)}`;
+  }
+}
+
 function NodeHead({ view, row }: { readonly view: PageView; readonly row: BoardRow }): VNode {
   const { words, language, now } = view;
-  const { deadlineAt, noticedAt } = row;
-  const isOnHold = isHeldForGood(row);
-  const departAt = isOnHold ? null : row.departAt;
-  const isNoticed = noticedAt !== null && deadlineAt !== null;
+  const { deadlineAt } = row;
+  const time = rowTime(row);
   const facts = [
     [words.policy, row.policy ?? "–"],
     [words.launched, row.bornAt === null ? "–" : momentText(row.bornAt, now, language)],
@@ -232,28 +253,16 @@ function NodeHead({ view, row }: { readonly view: PageView; readonly row: BoardR
     [words.cause, row.cause === null ? "–" : words.causes[row.cause]],
   ] as const;
   return (
-    <header class={isNoticed ? "node-head urgent" : "node-head"}>
+    <header class={time.kind === "UntilDeadline" ? "node-head urgent" : "node-head"}>
       <div>
         <h2 class="node-name">{row.node}</h2>
         <p class="where">{whereText(row)}</p>
       </div>
       <div class="node-time">
         <span class={isDryRun(row, view.picture) ? "clock dim" : "clock"}>
-          {isNoticed
-            ? countdown(deadlineAt - now)
-            : departAt === null
-              ? "–:–"
-              : clockSecondsText(departAt).slice(0, 5)}
+          {clockOf(time, now)}
         </span>
-        <span class="dim">
-          {isNoticed
-            ? words.untilDeadline
-            : departAt === null
-              ? isOnHold
-                ? words.onHold
-                : words.staying
-              : `${dayText(departAt, language)} · ${relativeText(departAt, now, view)}`}
-        </span>
+        <span class="dim">{whatOf(time, view)}</span>
       </div>
       <p class="reason">
         {reasonWords[row.reason]?.[language] ?? row.reason}

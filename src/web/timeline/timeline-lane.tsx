@@ -10,7 +10,7 @@ import {
 import { openNode } from "../browser.ts";
 import type { VNode } from "../preact.ts";
 import { nodeLink, type PageView } from "../view-state.ts";
-import { Sentence } from "../words/sentence.tsx";
+import { BriefSentence } from "../words/sentence.tsx";
 import { momentText, spanText, type Words } from "../words/words.ts";
 
 export const laneHeight = 24;
@@ -251,7 +251,7 @@ export function PolicyStanding({ view, card }: StandingProps): VNode {
         {isFrozen ? ` · ${words.frozenUntil(momentText(freezeUntil, now, language))}` : ""}
       </p>
       <p>
-        <Sentence view={view} text={card.problem ?? card.forecast} />
+        <BriefSentence view={view} text={card.problem ?? card.forecast} />
       </p>
       <Spacing view={view} card={card} />
     </>

@@ -166,8 +166,8 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     "$1 までの凍結のため $2 件の出発が待ちます",
   ],
   [
-    /^the freeze until (\S+) ends after the deadlines of (\d+) departures? \((.+)\), which .+$/,
-    "$2 件の出発は $1 までの凍結より期限が早く、期限に出発します（$3）",
+    /^the freeze until (\S+) ends after the deadlines of (\d+) departures? \((.+?)(?: and (\d+) more)?\), which .+$/,
+    "$2 件の出発は $1 までの凍結より期限が早く、期限に出発します（$3[ ほか $4 件]）",
   ],
   [/^no wave has succeeded$/, "無事に出発したウェーブはありません"],
   [/^all (\d+) waves have succeeded$/, "全 $1 ウェーブが無事に出発しました"],

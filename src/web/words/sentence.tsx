@@ -1,4 +1,5 @@
 /** The core's sentences in the page's language; any other text is shown unchanged. */
+import { withCutNames } from "../../board/name-parts.ts";
 import type { DrainReason } from "../../core/departure/drain-reason.ts";
 import { phaseEvents } from "../../core/departure/ledger.ts";
 import { explainDrain } from "../../core/drain-plan/drain-plan-report.ts";
@@ -267,6 +268,26 @@ export function Sentence({ text, view, class: name = "why" }: SentenceProps): VN
   return (
     <span class={name} dir="auto" title={text}>
       {readable(text, view)}
+    </span>
+  );
+}
+
+/** Longer names are cut in a list, which is read at a glance. */
+const nameColumns = 26;
+
+/** As `readable`, with its long names cut; no line ends at a cut. */
+export function readableAtOnce(
+  text: string,
+  about: { readonly now: number; readonly language: Language },
+): string {
+  return withCutNames(readable(text, about), nameColumns).replaceAll(/…(?=\S)/g, "…\u2060");
+}
+
+/** As `Sentence`, with its long names cut. */
+export function BriefSentence({ text, view }: Omit<SentenceProps, "class">): VNode {
+  return (
+    <span class="why" dir="auto" title={text}>
+      {readableAtOnce(text, view)}
     </span>
   );
 }
