@@ -11,10 +11,15 @@ import { millis, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";
 import { hashOf } from "../../src/sim/cloud/model-machine.ts";
 import type { ProcessClock } from "./process-clock.ts";
-import type { Surroundings } from "./surroundings.ts";
+import type { ApiEffect, Surroundings } from "./surroundings.ts";
 
 /** So many requests of one process at one instant are a loop without a pause. */
 const busyLoop = 3000;
+
+/** How long a caller waits for an answer unless it says otherwise, as `HttpKubeApi` does. */
+const usualTimeoutMs = seconds(30);
+/** A constant abort reason: the default one captures a stack trace each time. */
+const answered = "answered";
 
 interface ProcessApiOptions {
   readonly stage: Surroundings;
@@ -47,19 +52,49 @@ export class ProcessApi implements KubeApi {
     const writes = request.method !== "GET";
     if (writes) onWrite("Before", request.path);
     await clock.awake();
-    const answer = await this.#carry(sent);
+    const { method, path, body } = sent;
+    const effect = this.#options.stage.apiEffect({
+      process: this.#options.process,
+      method,
+      path,
+      body,
+    });
+    const carried = this.#carry(sent, effect);
+    const isLate = effect?.kind === "DelayBefore" || effect?.kind === "DelayAfter";
+    const answer = await (isLate ? this.#awaited(sent, carried) : carried);
     if (writes) onWrite("After", request.path);
     await clock.awake();
     return answer;
   }
 
-  async #carry(request: KubeRequest): Promise<KubeAnswer> {
+  /**
+   * As `HttpKubeApi`: a caller gives up after a while, or when it is told to. What it has sent is
+   * carried out all the same, beside whatever it sends next.
+   */
+  async #awaited(request: KubeRequest, carried: Promise<KubeAnswer>): Promise<KubeAnswer> {
+    const { method, path, signal, timeoutMs = usualTimeoutMs } = request;
+    const over = new AbortController();
+    const giveUp = (): void => over.abort(signal?.reason);
+    signal?.addEventListener("abort", giveUp, { once: true });
+    const expired = this.#options.stage.clock.sleep(timeoutMs, over.signal).then(() => {
+      throw connectionLost(method, path);
+    });
+    try {
+      return await Promise.race([carried, expired]);
+    } finally {
+      signal?.removeEventListener("abort", giveUp);
+      carried.catch(() => {});
+      expired.catch(() => {});
+      over.abort(answered);
+    }
+  }
+
+  async #carry(request: KubeRequest, effect: ApiEffect | undefined): Promise<KubeAnswer> {
     const { stage, process } = this.#options;
     const { method, path, body, signal } = request;
     const { latencyMs = 0 } = stage.world;
     // A request that has left its process is not stopped any more.
     if (latencyMs > 0) await stage.clock.sleep(millis(Math.ceil(this.#rng() * latencyMs)));
-    const effect = stage.apiEffect({ process, method, path, body });
     const sentAt = stage.clock.now();
     const told = { process, sentAt, method, path, body };
     const pause = async (ms: number): Promise<void> => {

@@ -1,16 +1,21 @@
 import type { Clock } from "../../src/contracts/clock.ts";
 import { type Instant, instant, type Millis, millis } from "../../src/core/time/time.ts";
 
+/** What a dead process waits for: it does not even unwind. */
+function never(): Promise<never> {
+  return new Promise(() => {});
+}
+
 /**
  * The clock of one process: its own wall time, which may be off and may step, and the processor,
- * which may stop for a while. After its death nothing that sleeps here wakes up normally.
+ * which may stop for a while. After its death nothing that sleeps here wakes up.
  */
 export class ProcessClock implements Clock {
   readonly #base: Clock;
   readonly #sleepers = new Set<() => void>();
   #offsetMs = 0;
   #paused: PromiseWithResolvers<void> | undefined;
-  #death: Error | undefined;
+  #isDead = false;
 
   constructor(base: Clock, offsetMs: number) {
     this.#base = base;
@@ -26,7 +31,7 @@ export class ProcessClock implements Clock {
   }
 
   async sleep(span: Millis, signal?: AbortSignal): Promise<void> {
-    if (this.#death !== undefined) throw this.#death;
+    if (this.#isDead) await never();
     await this.#base.sleep(span, signal);
     await this.awake();
   }
@@ -57,14 +62,14 @@ export class ProcessClock implements Clock {
   }
 
   die(): void {
-    this.#death = new Error("the process was killed");
+    this.#isDead = true;
     this.resume();
   }
 
   /** Resolves when the process runs; every answer and every timer passes here. */
   async awake(): Promise<void> {
     while (this.#paused !== undefined) await this.#paused.promise;
-    if (this.#death !== undefined) throw this.#death;
+    if (this.#isDead) await never();
   }
 
   /** Sleeps, but no longer than until the wall clock is set. */

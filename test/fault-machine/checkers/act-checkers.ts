@@ -1,4 +1,4 @@
-import { type Checker, newsMs, stopsNews } from "../checker.ts";
+import { type Checker, newsMs, stopsActs, stopsNews } from "../checker.ts";
 import type { At } from "../trace.ts";
 import {
   type DepartureObject,
@@ -57,6 +57,41 @@ export const releasedRightMachine: Checker = {
     return named
       ? undefined
       : `machine ${event.name} (${event.id}) was released, and no live Departure names it`;
+  },
+};
+
+/** Faults that keep news away, or that let a request act late. */
+function actsLate(name: string): boolean {
+  return stopsNews(name) || stopsActs(name) || /^(cloud-|release-|refuse-node)/.test(name);
+}
+
+export const givenBackStays: Checker = {
+  name: "given-back-stays",
+  rule: "a node that somebody uncordons in its voluntary departure is not released",
+  start: () => {
+    /** By uid: since when a node with our mark has been open. */
+    const openSince = new Map<string, At>();
+    return (event, view) => {
+      if (event.kind === "Change" && event.storage === "nodes") {
+        const { metadata, spec } = event.object as NodeObject;
+        const isMarked = metadata.annotations?.[marks.departure] !== undefined;
+        const isOpen = isMarked && spec.unschedulable !== true;
+        if (!isOpen || event.type === "DELETED") openSince.delete(metadata.uid);
+        else if (!openSince.has(metadata.uid)) openSince.set(metadata.uid, event.at);
+        return undefined;
+      }
+      if (event.kind !== "Machine" || event.what !== "Stopping" || event.because !== "Released")
+        return undefined;
+      const node = view.nodes.get(event.name);
+      const departure = node && view.departureOf(node);
+      const since = openSince.get(node?.metadata.uid ?? "");
+      if (since === undefined || departure === undefined || !isVoluntary(departure))
+        return undefined;
+      const isKnown =
+        view.troubledMs({ from: since - 60_000, to: event.at }, actsLate, 60_000) === 0;
+      if (!isKnown || event.at - since <= newsMs) return undefined;
+      return `${event.name} was released ${(event.at - since) / 1000} s after somebody uncordoned it`;
+    };
   },
 };
 

@@ -11,17 +11,6 @@ const machineRecord = "core/next/machine-record.ts";
 /** Bugs in what is done to nodes and pods. */
 export const actMutants: readonly Mutant[] = [
   {
-    name: "a leader acts on after its Lease has expired",
-    edits: [
-      edit(
-        "kube/lease/leader-lease.ts",
-        "this.#term?.isValid() ?? false",
-        "this.#term !== undefined",
-      ),
-    ],
-    kinds: ["pause", "refuse-lease", "late-writes"],
-  },
-  {
     name: "a leader that cannot renew its Lease goes on",
     edits: [
       edit(
@@ -189,7 +178,7 @@ export const actMutants: readonly Mutant[] = [
         "if (ours && node.unschedulable === undefined) return",
       ),
     ],
-    kinds: ["node-uncordoned", "budget-closed"],
+    kinds: ["node-uncordoned"],
   },
   {
     name: "a dying node is uncordoned",

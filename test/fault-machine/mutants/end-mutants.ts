@@ -125,8 +125,8 @@ export const endMutants: readonly Mutant[] = [
     edits: [
       edit(
         "core/next/cloud-takes.ts",
-        "if (!evaluation.isNoticed) {",
-        "if (evaluation.isNoticed && !evaluation.isNoticed) {",
+        'if (untilAt === undefined) return "Wait";',
+        'if (untilAt === undefined || !evaluation.isNoticed) return "Wait";',
       ),
     ],
     kinds: anyKind,
