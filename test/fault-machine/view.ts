@@ -49,7 +49,7 @@ export interface DepartureObject extends ModelObject {
   };
 }
 
-interface MachineView {
+export interface MachineView {
   readonly name: string;
   readonly id: string;
   readonly bornAt: At;

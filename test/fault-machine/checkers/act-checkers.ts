@@ -3,6 +3,7 @@ import type { At } from "../trace.ts";
 import {
   type DepartureObject,
   isVoluntary,
+  type MachineView,
   marks,
   type NodeObject,
   type PodObject,
@@ -204,7 +205,7 @@ export const oneActor: Checker = {
 
 interface Ending {
   readonly departure: DepartureObject;
-  readonly machineState: string | undefined;
+  readonly machine: MachineView | undefined;
 }
 
 export const endedWithEvidence: Checker = {
@@ -229,9 +230,9 @@ export const endedWithEvidence: Checker = {
       if (outcome === undefined || before !== undefined || event.type === "DELETED")
         return undefined;
       const id = departure.status?.machine?.id ?? machineOf.get(uid) ?? "";
-      const machineState = view.machinesById.get(id)?.state;
+      const machine = view.machinesById.get(id);
       return unproven(
-        { departure, machineState },
+        { departure, machine },
         { view, isAnnounced: announced.has(name), outcome, reason },
       );
     };
@@ -239,14 +240,18 @@ export const endedWithEvidence: Checker = {
 };
 
 function unproven(
-  { departure, machineState }: Ending,
+  { departure, machine }: Ending,
   said: { view: View; isAnnounced: boolean; outcome: string; reason: string | undefined },
 ): string | undefined {
   const { name } = departure.spec.node;
-  const runs = machineState === "Registered" || machineState === "Launched";
+  const runs = machine?.state === "Registered" || machine?.state === "Launched";
+  const isReleasing = departure.status?.timeline?.some(({ step }) => step === "Releasing") ?? false;
   const releases = said.view.policyUnderWay().instance.release !== "None";
   if (said.outcome === "Planned" && releases && runs)
     return `${name} ended as Planned, and its machine runs`;
+  const isTaken = machine !== undefined && !runs && machine.because !== "Released";
+  if (said.outcome === "Planned" && isTaken && !isReleasing)
+    return `${name} ended as Planned before its release, and others took its machine`;
   if (said.outcome === "Preempted" && runs)
     return `${name} ended as Preempted, and its machine runs`;
   if (said.reason === "NoticeOutlived" && !runs)

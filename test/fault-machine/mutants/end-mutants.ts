@@ -140,7 +140,7 @@ export const endMutants: readonly Mutant[] = [
         "if (byCloud || (takenByCloud(facts) && byCloud))",
       ),
     ],
-    kinds: ["node-deleted", "registered-again"],
+    kinds: ["taken-unannounced"],
   },
   {
     name: "a node that the watch has lost counts as gone",
