@@ -2,10 +2,18 @@
  * Which folder may import which, and the only files that may import a package. ARCHITECTURE.md has
  * the same table; anything that is not listed fails.
  */
+import { readdirSync } from "node:fs";
 import { dirname, join } from "node:path/posix";
-import { report, type SourceFile, sourceFiles } from "./source-tree.ts";
+import { report, root, type SourceFile, sourceFiles } from "./source-tree.ts";
 
-const everywhere = ["core", "errors"];
+// The facts of every cloud are data, and a part of what core decides with.
+const everywhere = ["core", "errors", "cloud/facts"];
+
+/** The folders of what clouds have in common; every other folder in src/cloud is a cloud. */
+const shared = ["facts", "metadata", "release", "setup"];
+const clouds = readdirSync(join(root, "src/cloud"), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && !shared.includes(entry.name))
+  .map(({ name }) => `cloud/${name}`);
 
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   errors: [],
@@ -23,15 +31,19 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "kube/http": [...everywhere, "contracts", "kube/access", "kube/object"],
   "kube/watch": [...everywhere, "contracts", "kube/object"],
   "kube/lease": [...everywhere, "contracts", "kube/object", "kube/watch"],
+  "cloud/facts": ["core"],
   // What the metadata services of all clouds have in common.
   "cloud/metadata": [...everywhere, "contracts"],
   // How a machine is released and its launch time is read, in any cloud.
   "cloud/release": [...everywhere, "contracts"],
   // The text of scripts that set up a cloud.
   "cloud/setup": everywhere,
-  "cloud/gcp": [...everywhere, "contracts", "cloud/metadata", "cloud/release", "cloud/setup"],
-  "cloud/aws": [...everywhere, "contracts", "cloud/metadata", "cloud/release", "cloud/setup"],
-  "cloud/azure": [...everywhere, "contracts", "cloud/metadata", "cloud/release", "cloud/setup"],
+  ...Object.fromEntries(
+    clouds.map((cloud) => [
+      cloud,
+      [...everywhere, "contracts", "cloud/metadata", "cloud/release", "cloud/setup"],
+    ]),
+  ),
   actions: [...everywhere, "contracts"],
   audit: everywhere,
   // Manifests with the line of each object and field; a plan's recordings are read by it, too.
@@ -56,9 +68,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "kube",
     ...["kube/object", "kube/access", "kube/http", "kube/watch", "kube/lease", "kube/node"],
     "cloud/metadata",
-    "cloud/gcp",
-    "cloud/aws",
-    "cloud/azure",
+    ...clouds,
     "actions",
     "audit",
     "audit/input",
@@ -74,18 +84,19 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The folders of core, and which of the others each may import. A file directly in core may import
- * all.
+ * The folders of core and the facts of clouds, and which of the others each may import. A file
+ * directly in core may import all.
  */
 const mayImportInCore: Readonly<Record<string, readonly string[]>> = {
   time: [],
+  "cloud/facts": ["time"],
   chance: ["time"],
-  reason: ["time"],
+  reason: ["time", "cloud/facts"],
   json: ["time"],
-  cluster: ["time", "json"],
-  policy: ["time", "reason", "cluster"],
+  cluster: ["time", "json", "cloud/facts"],
+  policy: ["time", "reason", "cluster", "cloud/facts"],
   departure: ["time", "reason", "json", "cluster", "policy"],
-  notice: ["time", "reason", "cluster", "policy", "departure"],
+  notice: ["time", "reason", "cluster", "policy", "departure", "cloud/facts"],
   limits: ["time", "reason", "cluster", "policy", "departure"],
   capacity: ["cluster", "policy"],
   action: ["time", "json", "cluster", "policy", "departure"],
@@ -96,7 +107,7 @@ const mayImportInCore: Readonly<Record<string, readonly string[]>> = {
   "plan/spacing": ["time", "policy", "limits"],
   plan: [
     ...["time", "reason", "cluster", "policy", "departure", "notice", "limits"],
-    "plan/spacing",
+    ...["plan/spacing", "cloud/facts"],
   ],
   next: [
     ...["time", "json", "reason", "cluster", "policy", "departure", "notice", "limits", "capacity"],
@@ -180,14 +191,20 @@ const importPattern =
 
 function folderOf(path: string): string {
   const parts = path.replace(/^src\//, "").split("/");
+  if (isFacts(path)) return "cloud/facts";
   if (parts.length === 1) return (parts[0] as string).replace(/\.ts$/, "");
   const room = `${parts[0]}/${parts[1]}`;
   return parts[0] === "cloud" || room in mayImport ? room : (parts[0] as string);
 }
 
+/** Those of one cloud are in its folder. */
+function isFacts(path: string): boolean {
+  return /^src\/cloud\/(facts\/|[^/]+\/[^/]+-facts\.ts$)/.test(path);
+}
+
 /** `plan/spacing` for `src/core/plan/spacing/spacing.ts`; undefined outside the folders of core. */
 function roomOf(path: string): string | undefined {
-  return /^src\/core\/(.+)\/[^/]+$/.exec(path)?.[1];
+  return isFacts(path) ? "cloud/facts" : /^src\/core\/(.+)\/[^/]+$/.exec(path)?.[1];
 }
 
 function importFindings(file: SourceFile): string[] {
@@ -213,13 +230,17 @@ function ofFolder(from: string, to: string): string | undefined {
 }
 
 function ofRoom(from: string | undefined, path: string): string | undefined {
-  if (from === undefined || folderOf(path) !== "core") return undefined;
+  if (from === undefined || (folderOf(path) !== "core" && !isFacts(path))) return undefined;
   const allowed = mayImportInCore[from];
   if (allowed === undefined)
     return `the room core/${from} is not in the table of tools/check-imports.ts`;
   const to = roomOf(path);
   if (to === from || (to !== undefined && allowed.includes(to))) return undefined;
-  return `core/${from} may not import ${to === undefined ? path : `core/${to}`}`;
+  return `${named(from)} may not import ${to === undefined ? path : named(to)}`;
+}
+
+function named(room: string): string {
+  return room === "cloud/facts" ? room : `core/${room}`;
 }
 
 function ofPackage(path: string, from: string, target: string): string | undefined {

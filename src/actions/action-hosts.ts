@@ -1,4 +1,5 @@
 import { BlockList, isIP } from "node:net";
+import { knownClouds } from "../cloud/facts/known-clouds.ts";
 import { LastcallError } from "../errors.ts";
 
 /** One entry of `--action-hosts`. Without a port, it allows every port. */
@@ -61,16 +62,12 @@ for (const [subnet, bits] of [
 ] as const) {
   special.addSubnet(subnet, bits, "ipv4");
 }
-/** The metadata service of Alibaba Cloud and Azure's host, which are not link-local. */
+/** The metadata service of Alibaba Cloud, which is not link-local. */
 special.addAddress("100.100.100.200", "ipv4");
-special.addAddress("168.63.129.16", "ipv4");
 for (const [subnet, bits] of [
   ["fe80::", 10],
   ["fec0::", 10],
   ["ff00::", 8],
-  // Metadata and Pod Identity of EC2, metadata of Compute Engine.
-  ["fd00:ec2::", 32],
-  ["fd20:ce::", 32],
   // Unspecified, loopback, and encodings of IPv4: compatible, translated (RFC 2765), local-use
   // NAT64 (RFC 8215), Teredo, 6to4. No receiver of actions needs them.
   ["::", 96],
@@ -80,6 +77,9 @@ for (const [subnet, bits] of [
   ["2002::", 16],
 ] as const) {
   special.addSubnet(subnet, bits, "ipv6");
+}
+for (const { subnet, bits } of knownClouds.flatMap(({ metadataAddresses }) => metadataAddresses)) {
+  special.addSubnet(subnet, bits, isIP(subnet) === 6 ? "ipv6" : "ipv4");
 }
 
 /** The eight words of an IPv6 address; undefined if it has a zone. */

@@ -1,3 +1,4 @@
+import { spotLabels } from "../cloud/facts/known-clouds.ts";
 import {
   type LabelRequirement,
   type LabelSelector,
@@ -13,7 +14,7 @@ import {
   valueAt,
   wholeNumberOf,
 } from "../core/json/json-field.ts";
-import { type AuditNode, type NodePlatform, readNodes, spotLabels } from "./objects/audit-node.ts";
+import { type AuditNode, type NodePlatform, readNodes } from "./objects/audit-node.ts";
 import { type LocalStorage, readLocalStorage } from "./objects/local-storage.ts";
 import type { Manifest } from "./objects/manifest.ts";
 import { isStatusPort, type PodTemplate, readSelector } from "./objects/pod-template.ts";
@@ -41,7 +42,7 @@ export function landingOf(template: PodTemplate): Landing {
   if (isTiedElsewhere(template)) return "Never";
   const named = Object.keys(spotLabels).filter((key) => namesLabel(template, key));
   if (named.length === 0) return "May";
-  const [, ...spot] = markings(named, (key) => spotLabels[key] ?? []);
+  const [, ...spot] = markings(named, (key) => spotLabels[key]?.spot ?? []);
   if (!spot.some((marks) => fits(template, marks))) return "Never";
   const stable = markings(named, (key) => [notSpot(key)]);
   return stable.some((marks) => fits(template, marks)) ? "May" : "Only";
@@ -142,13 +143,7 @@ function termFits(
 
 /** The value of the same label on a node that is not Spot, if there is one. */
 function notSpot(key: string): string {
-  const words: Readonly<Record<string, string>> = {
-    "cloud.google.com/gke-provisioning": "standard",
-    "eks.amazonaws.com/capacityType": "ON_DEMAND",
-    "karpenter.sh/capacity-type": "on-demand",
-    "kubernetes.azure.com/scalesetpriority": "regular",
-  };
-  return words[key] ?? "normal";
+  return spotLabels[key]?.stable ?? "normal";
 }
 
 /** Taints that come and go with a node's health or a drain do not say who may run there. */

@@ -1,3 +1,4 @@
+import { knownClouds } from "../cloud/facts/known-clouds.ts";
 import type { FleetView } from "../contracts/cluster.ts";
 import { bornAt, holdAnnotation, holdOf, type NodeFacts, zoneOf } from "../core/cluster/node.ts";
 import {
@@ -226,14 +227,7 @@ function rowHold(node: NodeFacts, departure: Departure | undefined): RowHold | n
 }
 
 /** The labels by which platforms name the group of machines of a node. */
-const poolLabels = [
-  "cloud.google.com/gke-nodepool",
-  "eks.amazonaws.com/nodegroup",
-  "alpha.eksctl.io/nodegroup-name",
-  "karpenter.sh/nodepool",
-  "kubernetes.azure.com/agentpool",
-  "agentpool",
-];
+const poolLabels: readonly string[] = knownClouds.flatMap((cloud) => cloud.poolLabels);
 
 function poolOf({ labels }: NodeFacts): string {
   for (const label of poolLabels) {

@@ -1,3 +1,4 @@
+import type { CloudName } from "../cloud/facts/known-clouds.ts";
 import type { DetachState } from "../core/action/action-plan.ts";
 import type { MachineState } from "../core/cluster/machine.ts";
 import type { MachineNames } from "../core/cluster/machine-name.ts";
@@ -189,7 +190,7 @@ export type HookDelivery = "Ended" | "NoNode" | "LeftAlone";
  * `test/contract/notice-source.contract.ts`.
  */
 export interface NoticeSource {
-  readonly cloud: "aws" | "gcp" | "azure";
+  readonly cloud: CloudName;
   /**
    * The sources of this cloud's notices, such as `aws/rebalance`. Each always delivers its whole
    * state, independent of the others.

@@ -1,3 +1,4 @@
+import { knownClouds } from "../cloud/facts/known-clouds.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { BudgetFacts, FailedPod, NodeSelector } from "../core/cluster/pod.ts";
 import type { Departure } from "../core/departure/departure.ts";
@@ -12,6 +13,9 @@ import {
 import type { Instant, Millis } from "../core/time/time.ts";
 import type { ErrorCode, LastcallError } from "../errors.ts";
 import type { Drainer } from "./drain-rights.ts";
+
+/** What sets up the controller's permissions, in sentences. */
+export const setupCommand = `lastcall setup ${knownClouds.map(({ name }) => name).join("|")}`;
 
 /** The result of a request, or why there is none. */
 export type Fact<Value> =

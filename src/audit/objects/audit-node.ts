@@ -1,3 +1,4 @@
+import { spotLabels } from "../../cloud/facts/known-clouds.ts";
 import type { Taint } from "../../core/cluster/node.ts";
 import {
   groupsOfPair,
@@ -140,20 +141,9 @@ function versionOf(text: string): readonly [number, number, number, number] {
   ];
 }
 
-/** The labels by which clouds and tools mark Spot nodes, with the values that do. */
-export const spotLabels: Readonly<Record<string, readonly string[]>> = {
-  "cloud.google.com/gke-spot": ["true"],
-  "cloud.google.com/gke-preemptible": ["true"],
-  "cloud.google.com/gke-provisioning": ["spot", "preemptible"],
-  "eks.amazonaws.com/capacityType": ["SPOT"],
-  "karpenter.sh/capacity-type": ["spot"],
-  "node.kubernetes.io/lifecycle": ["spot"],
-  "kubernetes.azure.com/scalesetpriority": ["spot"],
-};
-
 /** Whether a node's labels say that it is a Spot or preemptible one. */
 export function isSpot(labels: Readonly<Record<string, string>>): boolean {
-  return Object.entries(spotLabels).some(([key, values]) => values.includes(labels[key] ?? ""));
+  return Object.entries(spotLabels).some(([key, { spot }]) => spot.includes(labels[key] ?? ""));
 }
 
 /** The place of a field in a sentence: `kubelet.yaml:7`, or the kubelet of a node. */

@@ -1,4 +1,4 @@
-import { spotLabels } from "./audit-node.ts";
+import { spotLabels } from "../../cloud/facts/known-clouds.ts";
 import type { PodTemplate } from "./pod-template.ts";
 
 /**
@@ -12,8 +12,8 @@ export type SpotScope = "Named" | "Possible";
 export const spotKeys: readonly string[] = Object.keys(spotLabels);
 
 /** The labels with the values that mark Spot nodes, as `KEY=VALUE`. */
-export const spotPairs: readonly string[] = Object.entries(spotLabels).flatMap(([key, values]) =>
-  values.map((value) => `${key}=${value}`),
+export const spotPairs: readonly string[] = Object.entries(spotLabels).flatMap(([key, { spot }]) =>
+  spot.map((value) => `${key}=${value}`),
 );
 
 /** Whether a pod names Spot nodes. The admission policy has the same rule in CEL. */

@@ -13,7 +13,7 @@ import type {
 } from "../../contracts/cloud.ts";
 import type { Fleet, FleetView } from "../../contracts/cluster.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
-import { type Machine, parseProviderId } from "../../core/cluster/node.ts";
+import { parseProviderId } from "../../core/cluster/node.ts";
 import type { ActionKind } from "../../core/policy/action.ts";
 import { selectPolicy } from "../../core/policy/policy.ts";
 import type { Millis } from "../../core/time/time.ts";
@@ -66,19 +66,19 @@ export async function cloudPorts(
     const { createElasticCompute } = await import("../../cloud/aws/elastic-compute.ts");
     return createElasticCompute({ clock, rng });
   });
-  const clouds: Readonly<Record<Machine["cloud"], MachineCloud>> = { gcp, aws: ec2, azure };
+  const clouds: Readonly<Record<string, MachineCloud>> = { gcp, aws: ec2, azure };
   return {
     releaserFor: ({ providerID, mode }) => {
       // Karpenter's machines are released through the API server, whichever cloud they are in.
       if (mode === "NodeClaim") return undefined;
       const cloud = parseProviderId(providerID)?.cloud;
-      return cloud === undefined ? undefined : clouds[cloud].releaser;
+      return cloud === undefined ? undefined : clouds[cloud]?.releaser;
     },
     launchTimes: launchTimesOfAll(clouds),
     groupsOf: async (providerIDs, signal) => {
       const byCloud = Map.groupBy(providerIDs, (id) => parseProviderId(id)?.cloud);
       const asking = [...byCloud].map(async ([cloud, ids]) =>
-        cloud === undefined ? [] : ((await clouds[cloud].groupsOf?.(ids, signal)) ?? []),
+        cloud === undefined ? [] : ((await clouds[cloud]?.groupsOf?.(ids, signal)) ?? []),
       );
       return (await Promise.all(asking)).flat();
     },
@@ -222,7 +222,7 @@ export function loadedOnUse(load: () => Promise<MachineCloud>): MachineCloud {
 
 /** Asks each cloud for the launch times of its own machines, and skips clouds without any. */
 export function launchTimesOfAll(
-  clouds: Partial<Readonly<Record<Machine["cloud"], Pick<MachineCloud, "launchTimes">>>>,
+  clouds: Readonly<Record<string, Pick<MachineCloud, "launchTimes">>>,
 ): LaunchTimes {
   return {
     async launchTimesOf(providerIDs, signal): Promise<LaunchTimeReading> {

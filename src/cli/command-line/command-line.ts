@@ -6,7 +6,8 @@ import {
   resolveOptions,
   spellSwitches,
 } from "../../config/options/resolve-options.ts";
-import { didYouMean, orList } from "../../config/problem.ts";
+import { didYouMean } from "../../config/problem.ts";
+import { orList } from "../../core/reason/word-list.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { version } from "../commands/version.ts";
 import type { CommandIo, CommandSpec } from "./command.ts";

@@ -2,13 +2,13 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { FeedListener, NoticeFeed } from "../../contracts/cloud.ts";
 import { withinTime } from "../../contracts/time-limit.ts";
 import { around, type Rng } from "../../core/chance/chance.ts";
-import { parseProviderId } from "../../core/cluster/node.ts";
 import { excerpt } from "../../core/json/json-field.ts";
 import type { InstanceNotice } from "../../core/notice/instance-notice.ts";
 import { eventIdFrom } from "../../core/notice/notice.ts";
 import { type Instant, type Millis, minus, minutes, plus, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { asFault, type TroubleListener } from "./aws-client.ts";
+import { parseInstanceId } from "./aws-facts.ts";
 import {
   type Ec2,
   instanceIdOf,
@@ -175,8 +175,8 @@ function standsIn(events: readonly ScheduledEvent[]): (instanceNotice: InstanceN
 }
 
 function instanceOf(providerID: string): readonly string[] {
-  const machine = parseProviderId(providerID);
-  return machine?.cloud === "aws" ? [machine.instanceId] : [];
+  const machine = parseInstanceId(providerID);
+  return machine === undefined ? [] : [machine.instanceId];
 }
 
 export type EventReading =

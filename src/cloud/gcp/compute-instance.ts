@@ -1,5 +1,4 @@
 import type { MachineNames } from "../../core/cluster/machine-name.ts";
-import { parseProviderId } from "../../core/cluster/node.ts";
 import {
   type Fields,
   fieldsOf,
@@ -9,6 +8,7 @@ import {
 } from "../../core/json/json-field.ts";
 import type { Instant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
+import { parseComputeId } from "./gcp-facts.ts";
 
 /** The location of an instance. */
 export interface ComputeInstanceRef {
@@ -75,8 +75,8 @@ const projectName = /^([a-z0-9][-a-z0-9]*(\.[a-z0-9][-a-z0-9]*)*:)?[a-z0-9][-a-z
 
 /** Reads `gce://project/zone/name`; undefined for anything else, such as an invalid name. */
 export function findInstanceRef(providerID: string): ComputeInstanceRef | undefined {
-  const machine = parseProviderId(providerID);
-  if (machine?.cloud !== "gcp") return undefined;
+  const machine = parseComputeId(providerID);
+  if (machine === undefined) return undefined;
   const { project, zone, instance: name } = machine;
   const named = resourceName.test(zone) && resourceName.test(name) && projectName.test(project);
   return named ? { project, zone, name } : undefined;

@@ -1,7 +1,7 @@
+import { orList } from "../../core/reason/word-list.ts";
 import { durationMeant, parseNamedTime } from "../../core/time/named-time.ts";
 import { parseDuration } from "../../core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../errors.ts";
-import { orList } from "../problem.ts";
 import {
   type Command,
   type DurationOption,

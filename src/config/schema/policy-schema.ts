@@ -1,9 +1,11 @@
+import { knownClouds } from "../../cloud/facts/known-clouds.ts";
 import type {
   GangRule,
   HookResult,
   NoticeReaction,
   ReleaseMode,
 } from "../../core/policy/policy.ts";
+import { andList } from "../../core/reason/word-list.ts";
 import { actionsField, type WrittenAction } from "./action-schema.ts";
 import {
   amountField,
@@ -339,6 +341,11 @@ const instance = {
   },
 } as const satisfies ObjectField;
 
+const products = andList([
+  ...knownClouds.map(({ kubernetes }) => kubernetes.toUpperCase()),
+  "Karpenter",
+]);
+
 const fieldsBeforeActions = {
   weight: {
     type: "integer",
@@ -350,7 +357,7 @@ const fieldsBeforeActions = {
     wanted: "a whole number from -1000000 to 1000000",
   },
   nodeSelector: nodeSelectorField(
-    "The nodes, as in node affinity. If not set, the labels by which GKE, EKS, AKS and Karpenter mark Spot and preemptible nodes.",
+    `The nodes, as in node affinity. If not set, the labels by which ${products} mark Spot and preemptible nodes.`,
   ),
   lifetime,
   spacing,

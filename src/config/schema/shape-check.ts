@@ -1,6 +1,7 @@
 import { isFields } from "../../core/json/json-field.ts";
+import { orList } from "../../core/reason/word-list.ts";
 import { parseInstant } from "../../core/time/time.ts";
-import { describeValue, didYouMean, orList, type Problem } from "../problem.ts";
+import { describeValue, didYouMean, type Problem } from "../problem.ts";
 import type { Pointer } from "../yaml-text.ts";
 import type {
   FieldSchema,

@@ -1,3 +1,5 @@
+import type { CloudFacts, CloudMachine, RemovalMark } from "../../cloud/facts/cloud-facts.ts";
+import { knownClouds } from "../../cloud/facts/known-clouds.ts";
 import { type Instant, parseDuration, parseInstant, plus } from "../time/time.ts";
 
 /**
@@ -12,89 +14,43 @@ export interface NodeIdentity {
   readonly bootID?: string | undefined;
 }
 
-/** The machine behind a node, read from `spec.providerID`. */
-export type Machine =
-  | {
-      readonly cloud: "gcp";
-      readonly project: string;
-      readonly zone: string;
-      readonly instance: string;
-    }
-  | { readonly cloud: "aws"; readonly instanceId: string }
-  | { readonly cloud: "azure"; readonly resourceId: string };
-
-/**
- * One segment of a path. A providerID is written on the node, and becomes a part of the address of
- * a request to the cloud: it must not lead to another path.
- */
-const segment = "(?!\\.)[^/?#%\\\\\\s]+";
-
-const gce = new RegExp(`^gce://(${segment})/(${segment})/(${segment})$`);
-
-const ec2 = /^aws:\/\/\/[^/]*\/(i-[0-9a-f]+)$/;
-
-const azure = new RegExp(
-  `^azure://(/subscriptions(?:/${segment})+/virtualMachines/${segment})$`,
-  "i",
-);
-
-/**
- * Reads a providerID (`gce://project/zone/name`, `aws:///zone/i-0abc`, whose zone may be empty,
- * `azure:///subscriptions/…`); undefined for any other form. Source: cloud-provider-gcp
- * gce_util.go, EKS and AKS nodes.
- */
-export function parseProviderId(providerID: string): Machine | undefined {
-  const onGce = gce.exec(providerID);
-  if (onGce) {
-    const [, project, zone, instance] = onGce as unknown as [string, string, string, string];
-    return { cloud: "gcp", project, zone, instance };
+/** Reads a providerID; undefined if it has the form of no known cloud. */
+export function parseProviderId(providerID: string): CloudMachine | undefined {
+  for (const { parseId } of knownClouds) {
+    const machine = parseId(providerID);
+    if (machine !== undefined) return machine;
   }
-  const onEc2 = ec2.exec(providerID);
-  if (onEc2) return { cloud: "aws", instanceId: onEc2[1] as string };
-  const onAzure = azure.exec(providerID);
-  if (onAzure) return { cloud: "azure", resourceId: onAzure[1] as string };
   return undefined;
+}
+
+/** The facts of the cloud of a machine; undefined if its providerID has no known form. */
+export function cloudOf({ providerID }: Pick<NodeIdentity, "providerID">): CloudFacts | undefined {
+  if (providerID === undefined) return undefined;
+  return knownClouds.find(({ parseId }) => parseId(providerID) !== undefined);
 }
 
 /** The name that the machine has in its cloud; undefined if the providerID has no known form. */
 export function instanceIdOf({ providerID }: Pick<NodeIdentity, "providerID">): string | undefined {
-  const machine = providerID === undefined ? undefined : parseProviderId(providerID);
-  switch (machine?.cloud) {
-    case "aws":
-      return machine.instanceId;
-    case "gcp":
-      return machine.instance;
-    case "azure":
-      return machine.resourceId.split("/").at(-1);
-    default:
-      return undefined;
-  }
+  return providerID === undefined ? undefined : parseProviderId(providerID)?.instance;
 }
 
-/**
- * Identifies the machine of a providerID, however that is spelled: EC2's ids are unique without the
- * zone, and Azure ignores case.
- */
+/** Identifies the machine of a providerID, however that is spelled. */
 export function machineKey(providerID: string): string {
-  const machine = parseProviderId(providerID);
-  switch (machine?.cloud) {
-    case "aws":
-      return `aws/${machine.instanceId}`;
-    case "azure":
-      return `azure/${machine.resourceId.toLowerCase()}`;
-    default:
-      return providerID;
-  }
+  return parseProviderId(providerID)?.key ?? providerID;
 }
 
 /** The zone that a providerID names; empty if it names none. */
 export function zoneInProviderId({ providerID = "" }: Pick<NodeIdentity, "providerID">): string {
-  return gce.exec(providerID)?.[2] ?? /^aws:\/\/\/([^/]*)\//.exec(providerID)?.[1] ?? "";
+  for (const { zoneIn } of knownClouds) {
+    const zone = zoneIn?.(providerID);
+    if (zone !== undefined) return zone;
+  }
+  return "";
 }
 
 /** Whether the machine behind a providerID can be identified. */
 export function isKnownProviderId(providerID: string): boolean {
-  return gce.test(providerID) || ec2.test(providerID) || azure.test(providerID);
+  return parseProviderId(providerID) !== undefined;
 }
 
 export type IdentityMatch = "Same" | "OtherNode" | "OtherMachine" | "Rebooted";
@@ -110,12 +66,9 @@ export function compareIdentity(then: NodeIdentity, now: NodeIdentity): Identity
   return "Same";
 }
 
-/**
- * Whether another machine may get the same providerID: a managed instance group on Compute Engine
- * recreates a machine under its name, so that a new boot there is most likely a new machine.
- */
-export function mayPassOnItsName({ providerID }: NodeIdentity): boolean {
-  return providerID !== undefined && gce.test(providerID);
+/** Whether other machines usually get the same providerID: a new boot is most likely one. */
+export function mayPassOnItsName(node: NodeIdentity): boolean {
+  return cloudOf(node)?.idReuse === "Usual";
 }
 
 /**
@@ -273,27 +226,16 @@ export function holdOf(node: NodeFacts): Hold {
   return { kind: "Always", mark, readable: age !== undefined };
 }
 
-interface RivalMark {
-  readonly rival: string;
-  /** A taint key, or a prefix if it ends in a slash. */
-  readonly taint: string;
-  /** Whether the tool removes nodes on its own initiative; the others follow the cloud. */
-  readonly removes?: boolean;
-}
-
 /**
- * Taints by which other tools mark the nodes that they remove. Sources: Karpenter's disruption
- * controller (the second key before 1.0), cluster-autoscaler's scale-down, the AWS node termination
- * handler, AKS node auto-drain, GKE's maintenance handler and termination handler. Tools that only
- * cordon (an EKS managed node group, kubectl) are recognized by the cordon.
+ * Taints by which other tools mark the nodes that they remove: Karpenter's disruption controller
+ * (the second key before 1.0), cluster-autoscaler's scale-down, and the tools of each cloud. Tools
+ * that only cordon (an EKS managed node group, kubectl) are recognized by the cordon.
  */
-const rivalMarks: readonly RivalMark[] = [
+const rivalMarks: readonly RemovalMark[] = [
   { rival: "Karpenter", taint: "karpenter.sh/disrupted", removes: true },
   { rival: "Karpenter", taint: "karpenter.sh/disruption", removes: true },
   { rival: "cluster-autoscaler", taint: "ToBeDeletedByClusterAutoscaler", removes: true },
-  { rival: "aws-node-termination-handler", taint: "aws-node-termination-handler/" },
-  { rival: "AKS node auto-drain", taint: "remediator.kubernetes.azure.com/unschedulable" },
-  { rival: "GKE", taint: "cloud.google.com/impending-node-termination" },
+  ...knownClouds.flatMap(({ removalMarks }) => removalMarks),
 ];
 
 /** The instant at which estafette's killer deletes a node. */

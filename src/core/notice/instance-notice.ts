@@ -1,4 +1,4 @@
-import { type NodeFacts, parseProviderId } from "../cluster/node.ts";
+import { cloudOf, type NodeFacts } from "../cluster/node.ts";
 import {
   type Departure,
   hasTakenMachine,
@@ -230,12 +230,12 @@ function isOver({ deadlineAt, noticedAt }: Notice, at: Instant): boolean {
 
 /**
  * Whether the notice is about an earlier machine of the same name, because it is older than this
- * one's launch. EC2 never reuses ids, and a Spot warning may be older than a new Node; but a
- * stopped instance may have been started again.
+ * one's launch. Where ids are never reused, it cannot be, and a Spot warning may be older than a
+ * new Node; but a stopped instance may have been started again.
  */
 function isAnothers({ cause, noticedAt }: Notice, node: NodeFacts): boolean {
-  const { createdAt, instanceBornAt, providerID } = node;
-  const staysItself = parseProviderId(providerID ?? "")?.cloud === "aws";
+  const { createdAt, instanceBornAt } = node;
+  const staysItself = cloudOf(node)?.idReuse === "Never";
   if (staysItself && cause !== "NodeShutdown" && cause !== "Preempted") return false;
   return (instanceBornAt ?? createdAt ?? noticedAt) > noticedAt;
 }

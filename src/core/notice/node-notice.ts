@@ -1,3 +1,5 @@
+import type { ConditionCause } from "../../cloud/facts/cloud-facts.ts";
+import { noticeConditions } from "../../cloud/facts/known-clouds.ts";
 import type { NodeCondition, NodeFacts } from "../cluster/node.ts";
 import type { NewDeparture } from "../departure/decision.ts";
 import {
@@ -18,7 +20,6 @@ import {
   isNodeMark,
   isUndoing,
   type Notice,
-  type NoticeCause,
   type NoticeUpdate,
   noticeUpdate,
 } from "./notice.ts";
@@ -26,10 +27,9 @@ import {
 /**
  * Reads the notice that a platform writes to a Node, for nodes without an agent. Of several marks,
  * the most severe sets the cause, and the earliest deadline counts. Sources: kubelet `nodeshutdown`
- * (the message of the Ready condition, which may contain other errors as well), AKS
- * node-problem-detector (`PreemptionScheduled` and `VMEventScheduled`, whose message names the
- * event, or on older nodes a condition for each event, such as `RebootScheduled`), OpenShift's
- * termination handler (`Terminating`, with the one reason below).
+ * (the message of the Ready condition, which may contain other errors as well), the
+ * node-problem-detector of a cloud (`noticeConditions` of its facts), OpenShift's termination
+ * handler (`Terminating`, with the one reason below).
  */
 export function noticeOfNode(node: NodeFacts, at: Instant): Notice | undefined {
   if (node.ready && node.noticeConditions === undefined) return undefined;
@@ -54,22 +54,18 @@ function ofShutdown(node: NodeFacts, at: Instant): readonly Notice[] {
   return [{ cause: "NodeShutdown", noticedAt: at, source: "node/Ready", eventId }];
 }
 
-/** The cause by a condition's reason, or else by its type. Its message takes precedence. */
-const eventCauses = {
-  PreemptionScheduled: "SpotInterruption",
-  PreemptScheduled: "SpotInterruption",
-  SpotEvictionIncoming: "SpotInterruption",
-  TerminationRequested: "SpotInterruption",
-  TerminateScheduled: "LifecycleHook",
-  RebootScheduled: "ScheduledMaintenance",
-  RedeployScheduled: "ScheduledMaintenance",
-} as const;
+/**
+ * The cause by a condition's reason, or else by its type. Its message takes precedence. The first
+ * one is the reason of OpenShift's condition.
+ */
+const causes: Readonly<Record<string, ConditionCause>> = Object.assign(
+  { TerminationRequested: "SpotInterruption" },
+  ...noticeConditions.map((one) => one.causes),
+);
 
 /** Looks up own properties only, since every object has a `constructor`. */
-function causeOf(name: string): NoticeCause | undefined {
-  return Object.hasOwn(eventCauses, name)
-    ? eventCauses[name as keyof typeof eventCauses]
-    : undefined;
+function causeOf(name: string): ConditionCause | undefined {
+  return Object.hasOwn(causes, name) ? causes[name] : undefined;
 }
 
 /** The shortest notice of Preempt. An event that has started may leave less. */
@@ -78,7 +74,7 @@ const shortestMs = seconds(30);
 function ofCondition(condition: NodeCondition, node: NodeFacts, at: Instant): Notice | undefined {
   const { type, reason, message, isUnknown } = condition;
   if (isUnknown === true) return undefined;
-  const found = readAksMessage(message);
+  const found = readMessage(message);
   if (found.kind === "Fault") return undefined;
   const cause = found.cause ?? causeOf(reason) ?? causeOf(type);
   if (cause === undefined || cause === "LeavesNothing") return undefined;
@@ -165,7 +161,7 @@ export function isMarkGone(departure: Departure, node: NodeFacts): boolean {
   if (!isNodeMark(source) || noticedAt === undefined) return false;
   if (!reports(node, source)) return false;
   const isUnclear = node.noticeConditions?.some(
-    ({ isUnknown, message }) => isUnknown === true || readAksMessage(message).kind === "Fault",
+    ({ isUnknown, message }) => isUnknown === true || readMessage(message).kind === "Fault",
   );
   if (isUnclear === true) return false;
   const standing = noticeOfNode(node, noticedAt);
@@ -184,12 +180,12 @@ function reports(node: NodeFacts, source: string): boolean {
   return node.noticeConditions?.some((one) => one.type === type && one.isUnknown !== true) === true;
 }
 
-/** The parsed message of an AKS condition. */
-export type AksMessage =
+/** The parsed message of a condition. */
+type ConditionMessage =
   | {
       readonly kind: "Event";
       /** `LeavesNothing`: the machine only pauses. Absent: the message names no cause. */
-      readonly cause?: NoticeCause | "LeavesNothing" | undefined;
+      readonly cause?: ConditionCause | undefined;
       /** The event has started, so the time that it names is past. */
       readonly hasBegun: boolean;
       readonly namedAt?: Instant | undefined;
@@ -204,23 +200,21 @@ export type AksMessage =
    */
   | { readonly kind: "Fault" };
 
-const causes: Readonly<Record<string, NoticeCause | "LeavesNothing">> = {
-  preempt: "SpotInterruption",
-  terminate: "LifecycleHook",
-  reboot: "ScheduledMaintenance",
-  redeploy: "ScheduledMaintenance",
-  freeze: "LeavesNothing",
-};
+/** By the event that a message begins with. */
+const eventCauses: Readonly<Record<string, ConditionCause>> = Object.assign(
+  {},
+  ...noticeConditions.map((one) => one.eventCauses),
+);
 
 /**
- * Messages of the AKS node-problem-detector, such as
+ * Messages of the node-problem-detector's custom plugin monitor, as AKS has it, such as
  * `Preempt Scheduled: Mon, 03 Aug 2026 08:18:16 GMT. DurationInSeconds: -1. … EventId: 218E…`,
  * `Started. DurationInSeconds: -1.`, `SpotRebalanceRecommendation Advisory: .` and
  * `IMDS query failed, exit code: 28`. Any other text counts as an event whose time is unknown,
  * because notices fail open. Sources: azure-docs "Node Problem Detector (NPD) in AKS nodes",
  * node-problem-detector's custom plugin monitor.
  */
-function readAksMessage(message: string): AksMessage {
+function readMessage(message: string): ConditionMessage {
   const [lead = "", type = "", state = ""] =
     /^\s*(?:(\w+)\s+)?(Scheduled|Started|Advisory)\b/i.exec(message) ?? [];
   if (lead === "" && isFault.test(message)) return { kind: "Fault" };
@@ -229,7 +223,7 @@ function readAksMessage(message: string): AksMessage {
   const told = isAdvice || hasBegun ? undefined : dateIn(message);
   return {
     kind: "Event",
-    cause: isAdvice ? "RebalanceRecommendation" : causes[type.toLowerCase()],
+    cause: isAdvice ? "RebalanceRecommendation" : eventCauses[type.toLowerCase()],
     hasBegun,
     namedAt: parseHttpDate(told ?? ""),
     eventId: /EventId: ([0-9A-Za-z-]{8,80})/i.exec(message)?.[1],

@@ -1,7 +1,9 @@
+import { providerIdForms } from "../../cloud/facts/known-clouds.ts";
 import { compareNames } from "../cluster/name-order.ts";
 import type { WaveStanding } from "../limits/budget.ts";
 import type { ReleaseStanding } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
+import { orList } from "../reason/word-list.ts";
 import { between, formatInstant, formatRounded, type Instant, type Millis } from "../time/time.ts";
 import { explainRelease } from "./explain-forecast.ts";
 import type { FleetPlan, LaunchTimeSource, PlannedDeparture, PolicyPlan } from "./fleet-plan.ts";
@@ -66,7 +68,7 @@ function explainNotPlanned(reason: Reason, { node, policy, detail }: PlanFacts):
     GangWorkload: `${node} does not leave on its own, because that would end others with it: ${detail}`,
     MachineStayed: `${node} was drained but its machine was not terminated; it is not drained again until ${detail}`,
     NoProviderID: `${node} has no providerID to identify its machine by`,
-    UnknownProvider: `${node} has the providerID ${detail}, which is not gce://, aws:/// or azure:///`,
+    UnknownProvider: `${node} has the providerID ${detail}, which is not ${orList(providerIdForms)}`,
     NoLaunchTime: `${node} has no creation time, so its deadline is unknown`,
     Noticed: `${node} is under a notice: see departure ${detail}`,
     Requested: `${node} leaves as requested by a user: see departure ${detail}`,

@@ -1,3 +1,4 @@
+import { spotLabels } from "../../cloud/facts/known-clouds.ts";
 import type { NodeFacts } from "../cluster/node.ts";
 import {
   type LabelSelector,
@@ -216,15 +217,7 @@ export const defaultPolicy: Policy = Object.freeze({
 
 /** Nodes that a cloud or a provisioner labels as Spot or preemptible; any one label is enough. */
 export const defaultNodeSelector: NodeSelector = {
-  nodeSelectorTerms: [
-    labelled("cloud.google.com/gke-preemptible", "true"),
-    labelled("cloud.google.com/gke-spot", "true"),
-    labelled("cloud.google.com/gke-provisioning", "spot", "preemptible"),
-    labelled("eks.amazonaws.com/capacityType", "SPOT"),
-    labelled("karpenter.sh/capacity-type", "spot"),
-    labelled("kubernetes.azure.com/scalesetpriority", "spot"),
-    labelled("node.kubernetes.io/lifecycle", "spot"),
-  ],
+  nodeSelectorTerms: Object.entries(spotLabels).map(([key, { spot }]) => labelled(key, spot)),
 };
 
 export interface PolicyChoice {
@@ -287,6 +280,6 @@ function matchesTerm(node: NodeFacts, term: NodeSelectorTerm): boolean {
   );
 }
 
-function labelled(key: string, ...values: string[]): NodeSelectorTerm {
+function labelled(key: string, values: readonly string[]): NodeSelectorTerm {
   return { matchExpressions: [{ key, operator: "In", values }], matchFields: [] };
 }

@@ -1,4 +1,6 @@
+import { providerIdForms } from "../../cloud/facts/known-clouds.ts";
 import { formatInstant, type Instant } from "../time/time.ts";
+import { orList } from "./word-list.ts";
 
 /**
  * Every decision has a reason from this list, including the decision to do nothing. Each has a line
@@ -115,7 +117,7 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
     `has no planned departure, because policy ${f.policy ?? "?"} has no lifetime.max`,
   NoProviderID: () => "is not planned, because it has no providerID to identify its machine by",
   UnknownProvider: (f) =>
-    `is not planned, because its providerID ${quoted(f)} is not gce://, aws:/// or azure:///`,
+    `is not planned, because its providerID ${quoted(f)} is not ${orList(providerIdForms)}`,
   NoLaunchTime: () =>
     "is not planned, because neither its machine nor its Node object has a launch time",
   OnHold: (f) =>

@@ -12,12 +12,13 @@ import {
   namesOf,
   namesWith,
   pass,
+  setupCommand,
   skip,
   spotNodes,
   warn,
 } from "../facts.ts";
 
-const rightsFix = "lastcall setup gcp|aws|azure; the lists of permissions are in docs/cloud";
+const rightsFix = `${setupCommand}; the lists of permissions are in docs/cloud`;
 
 type Unanswered = Extract<Fact<never>, { readonly kind: "Unknown" }>;
 
@@ -97,7 +98,7 @@ export const cloudChecks: readonly Check[] = [
     id: "cloud-identity",
     looksAt:
       "whether the cloud accepts the caller's credentials; run it in the controller's pod to check the controller's",
-    fix: "lastcall setup gcp|aws|azure; docs/cloud",
+    fix: `${setupCommand}; docs/cloud`,
     run: (facts) => ofMachines(facts, (found) => identityVerdict(found, facts)),
   },
   {

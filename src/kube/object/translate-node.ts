@@ -1,3 +1,4 @@
+import { noticeConditions } from "../../cloud/facts/known-clouds.ts";
 import type { KubeObject } from "../../contracts/kube-api.ts";
 import {
   type Amounts,
@@ -141,19 +142,10 @@ export function translateNode(node: KubeObject): NodeFacts {
   };
 }
 
-/**
- * The four named by an event of Azure are what older AKS nodes have instead of `VMEventScheduled`:
- * their problem detector reports each as "Node condition RebootScheduled is now: True"
- * (node-problem-detector, pkg/util/helpers.go; Azure/AKS#2062).
- */
+/** OpenShift's, and those of each cloud. */
 const noticeTypes: ReadonlySet<string> = new Set([
-  "PreemptionScheduled",
-  "PreemptScheduled",
-  "RebootScheduled",
-  "RedeployScheduled",
-  "TerminateScheduled",
   "Terminating",
-  "VMEventScheduled",
+  ...noticeConditions.flatMap(({ types }) => types),
 ]);
 
 /** Undefined instead of an empty list for each of the many nodes that have none. */

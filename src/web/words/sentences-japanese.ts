@@ -2,10 +2,13 @@
  * The core's sentences in Japanese. `{fact}` stands for a fact of the core's own sentence; a
  * bracketed part is omitted if it has none. A test compares each with the core's.
  */
+import { providerIdForms } from "../../cloud/facts/known-clouds.ts";
 import type { DrainReason } from "../../core/departure/drain-reason.ts";
 import type { PlannedReason } from "../../core/plan/fleet-plan.ts";
 import type { NotPlannedReason } from "../../core/plan/not-planned.ts";
 import type { Reason } from "../../core/reason/reason.ts";
+
+const idForms = providerIdForms.join("、");
 
 /** Follows the name of the node, as in `core/reason/reason.ts`. */
 export const explained: Readonly<Record<Reason, string>> = {
@@ -18,8 +21,7 @@ export const explained: Readonly<Record<Reason, string>> = {
   NoPolicy: "には対象のポリシーがなく、予定された出発はありません",
   NoLifetimeLimit: "はポリシー {policy} に lifetime.max がないため、予定された出発はありません",
   NoProviderID: "はマシンを特定する providerID がないため計画されません",
-  UnknownProvider:
-    "の providerID {detail} は gce://、aws:///、azure:/// のいずれでもないため計画されません",
+  UnknownProvider: `の providerID {detail} は ${idForms} のいずれでもないため計画されません`,
   NoLaunchTime: "はマシンにもノードにも起動時刻がないため計画されません",
   OnHold:
     "は[アノテーション {detail} による保留中のため計画されません][{until} に保留が終わるまで待ちます]",
@@ -117,8 +119,7 @@ export const notPlanned: Readonly<Record<NotPlannedReason, string>> = {
   MachineStayed:
     "{node} はドレインされましたがマシンが終了されませんでした。{detail} まで再びドレインされません",
   NoProviderID: "{node} にはマシンを特定する providerID がありません",
-  UnknownProvider:
-    "{node} の providerID {detail} は gce://、aws:///、azure:/// のいずれでもありません",
+  UnknownProvider: `{node} の providerID {detail} は ${idForms} のいずれでもありません`,
   NoLaunchTime: "{node} には作成時刻がないため期限が不明です",
   Noticed: "{node} には通知が来ています: 出発 {detail}",
   Requested: "{node} は利用者の依頼で出発します: 出発 {detail}",
