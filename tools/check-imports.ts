@@ -19,7 +19,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   errors: [],
   core: everywhere,
   contracts: everywhere,
-  config: everywhere,
+  // Options of each cloud; its adapters are loaded by those who need them.
+  config: [...everywhere, "contracts", "cloud"],
   kube: [...everywhere, "contracts", "kube/object", "kube/watch", "cloud/release"],
   // One node: its pods and how they leave, its marks, its events.
   "kube/node": [...everywhere, "contracts", "kube/object", "kube/watch"],
@@ -32,6 +33,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   "kube/watch": [...everywhere, "contracts", "kube/object"],
   "kube/lease": [...everywhere, "contracts", "kube/object", "kube/watch"],
   "cloud/facts": ["core"],
+  cloud: [...everywhere, "contracts", "cloud/metadata", ...clouds],
   // What the metadata services of all clouds have in common.
   "cloud/metadata": [...everywhere, "contracts"],
   // How a machine is released and its launch time is read, in any cloud.
@@ -45,12 +47,12 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     ]),
   ),
   actions: [...everywhere, "contracts"],
-  audit: everywhere,
+  audit: [...everywhere, "contracts", "cloud"],
   // Manifests with the line of each object and field; a plan's recordings are read by it, too.
   "audit/input": [...everywhere, "audit", "config"],
   // Settings of other tools as policies and values; config writes the text of a policy.
   migrate: [...everywhere, "config"],
-  doctor: everywhere,
+  doctor: [...everywhere, "contracts", "cloud"],
   controller: [...everywhere, "contracts"],
   agent: [...everywhere, "contracts", "kube/object"],
   sim: [...everywhere, "contracts", "controller", "agent"],
@@ -67,8 +69,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "config",
     "kube",
     ...["kube/object", "kube/access", "kube/http", "kube/watch", "kube/lease", "kube/node"],
-    "cloud/metadata",
-    ...clouds,
+    "cloud",
+    // Its actions, its queue and its Lambda are features of their own.
+    "cloud/aws",
     "actions",
     "audit",
     "audit/input",
@@ -194,6 +197,7 @@ function folderOf(path: string): string {
   if (isFacts(path)) return "cloud/facts";
   if (parts.length === 1) return (parts[0] as string).replace(/\.ts$/, "");
   const room = `${parts[0]}/${parts[1]}`;
+  if (parts[0] === "cloud" && parts.length === 2) return "cloud";
   return parts[0] === "cloud" || room in mayImport ? room : (parts[0] as string);
 }
 

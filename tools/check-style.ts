@@ -57,7 +57,7 @@ const codeBans: readonly Ban[] = [
       "reach a host that a policy, a Secret or a node names through src/actions/http-sender.ts",
     allowed: [
       ...[...shell, "src/cloud/", "src/cli/command-line/command.ts"],
-      "src/cli/board/start-board.ts",
+      ...["src/cli/board/start-board.ts", "src/contracts/cloud-descriptor.ts"],
     ],
   },
   {

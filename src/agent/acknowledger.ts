@@ -2,6 +2,7 @@ import { type Clock, Wakeup } from "../contracts/clock.ts";
 import type { NoticeSource } from "../contracts/cloud.ts";
 import type { Log, Metrics } from "../contracts/telemetry.ts";
 import { isLive } from "../core/departure/departure.ts";
+import { capitalized } from "../core/reason/counted.ts";
 import { seconds } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { ErrorLog } from "./agent-status.ts";
@@ -15,7 +16,7 @@ export interface AcknowledgerOptions {
 }
 
 export interface Acknowledged {
-  readonly source: Pick<NoticeSource, "acknowledge">;
+  readonly source: Pick<NoticeSource, "cloud" | "acknowledge">;
   /** The active events that concern only this machine and are due now. */
   readonly events: () => readonly string[];
 }
@@ -80,7 +81,7 @@ export class Acknowledger {
     signal: AbortSignal,
   ): Promise<void> {
     const { log, metrics } = this.#options;
-    const action = "AzureAcknowledge";
+    const action = `${capitalized(source.cloud)}Acknowledge`;
     try {
       await source.acknowledge?.(eventId, signal);
       this.#done.add(eventId);

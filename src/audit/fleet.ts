@@ -1,4 +1,5 @@
-import { spotLabels } from "../cloud/facts/known-clouds.ts";
+import { clouds } from "../cloud/clouds.ts";
+import { spotLabels } from "../cloud/facts/cloud-marks.ts";
 import {
   type LabelRequirement,
   type LabelSelector,
@@ -64,23 +65,15 @@ function markings(
   return made;
 }
 
-/** Prefixes of labels that only one cloud sets. */
-const cloudLabels: Readonly<Record<string, RegExp>> = {
-  gke: /^cloud\.google\.com\//,
-  eks: /^(eks\.amazonaws\.com|karpenter\.k8s\.aws)\//,
-  aks: /^(kubernetes\.azure\.com|karpenter\.azure\.com)\//,
-};
-
 /** The cloud whose labels the pods require of their node; undefined if they require none. */
 function cloudOf({ nodeSelector, nodeTerms }: PodTemplate): string | undefined {
   const terms = (nodeTerms ?? []).map((term) =>
     term.filter(({ operator }) => operator === "In" || operator === "Exists"),
   );
-  return Object.keys(cloudLabels).find((cloud) => {
-    const isOf = (key: string): boolean => cloudLabels[cloud]?.test(key) === true;
-    if (Object.keys(nodeSelector).some(isOf)) return true;
-    return terms.length > 0 && terms.every((term) => term.some(({ key }) => isOf(key)));
-  });
+  return clouds.find(({ audit: { ownLabels } }) => {
+    if (Object.keys(nodeSelector).some((key) => ownLabels.test(key))) return true;
+    return terms.length > 0 && terms.every((term) => term.some(({ key }) => ownLabels.test(key)));
+  })?.facts.kubernetes;
 }
 
 /** Whether the scheduler could place the pods on this node: selector, affinity and taints. */

@@ -1,3 +1,5 @@
+import { clouds } from "../cloud/clouds.ts";
+import type { KnownPlatform } from "../contracts/cloud-descriptor.ts";
 import { groupsOfPair, type ShutdownGroup } from "../core/drain-plan/drain-order.ts";
 import { type Millis, parseDuration, seconds } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
@@ -23,47 +25,25 @@ export interface Platform {
   readonly assumedCloud?: string | undefined;
 }
 
-interface KnownPlatform {
-  readonly totalSeconds: number;
-  readonly criticalSeconds: number;
-  /** A description for the documentation. */
-  readonly what: string;
-}
-
-/**
- * Nodes as shipped. Sources: Google Cloud "Spot VMs" and "Preemptible VMs" of GKE; the GKE API's
- * `shutdownGracePeriodSeconds` for the 120 s option (15 s for critical pods as in its example; with
- * another share use `kubelet:120s/30s`); awslabs/amazon-eks-ami nodeadm for AL2023, which sets
- * nothing before kubelet 1.34; AKS has no field for it.
- */
-export const knownPlatforms = {
-  gke: { totalSeconds: 30, criticalSeconds: 15, what: "GKE after 1.22.8-gke.200" },
-  "gke-25": { totalSeconds: 30, criticalSeconds: 5, what: "GKE 1.20 to 1.22.8-gke.200" },
-  "gke-120": {
-    totalSeconds: 120,
-    criticalSeconds: 15,
-    what: "GKE Spot pools opted in to 120 s, from 1.35.0-gke.1171000",
-  },
-  "eks-al2023": {
-    totalSeconds: 150,
-    criticalSeconds: 30,
-    what: "EKS on Amazon Linux 2023, kubelet 1.34 or later",
-  },
-  eks: { totalSeconds: 0, criticalSeconds: 0, what: "EKS on any other node" },
-  aks: { totalSeconds: 0, criticalSeconds: 0, what: "AKS" },
-} as const satisfies Record<string, KnownPlatform>;
-
-export type KnownPlatformName = keyof typeof knownPlatforms;
+/** Nodes as shipped. */
+export const knownPlatforms: Readonly<Record<string, KnownPlatform>> = Object.assign(
+  {},
+  ...clouds.map(({ audit }) => audit.platforms),
+);
 
 /** Checked if neither the user nor a node of the input names a platform. */
-export const defaultPlatformNames = ["gke", "eks-al2023", "eks", "aks"] as const;
+export const defaultPlatformNames: readonly string[] = clouds.flatMap<string>(
+  ({ audit }) => audit.usualPlatforms,
+);
 
 /** The default platforms, each for the workloads of its own cloud. */
 export function assumedPlatforms(): readonly Platform[] {
-  return defaultPlatformNames.map((name) => ({
-    ...knownPlatform(name),
-    assumedCloud: name.replace(/-.*/, ""),
-  }));
+  return clouds.flatMap(({ facts, audit }) =>
+    audit.usualPlatforms.map((name) => ({
+      ...knownPlatform(name),
+      assumedCloud: facts.kubernetes,
+    })),
+  );
 }
 
 /** What a platform argument requests; the caller reads the file of a `KubeletFile`. */
@@ -71,14 +51,12 @@ export type PlatformRequest =
   | { readonly kind: "Ready"; readonly platform: Platform }
   | { readonly kind: "KubeletFile"; readonly name: string; readonly path: string };
 
-export function knownPlatform(name: KnownPlatformName): Platform {
-  const { totalSeconds, criticalSeconds } = knownPlatforms[name];
-  const groups = groupsOfPair(seconds(totalSeconds), seconds(criticalSeconds));
+/** Throws USAGE for an unknown name. */
+export function knownPlatform(name: string): Platform {
+  const known = Object.hasOwn(knownPlatforms, name) ? knownPlatforms[name] : undefined;
+  if (known === undefined) throw unknownPlatform(name);
+  const groups = groupsOfPair(seconds(known.totalSeconds), seconds(known.criticalSeconds));
   return { name, groups, source: "Default" };
-}
-
-function isKnownPlatform(name: string): name is KnownPlatformName {
-  return Object.hasOwn(knownPlatforms, name);
 }
 
 /**
@@ -86,7 +64,7 @@ function isKnownPlatform(name: string): name is KnownPlatformName {
  * Throws USAGE for anything else, and for periods that the kubelet would refuse.
  */
 export function parsePlatform(text: string): PlatformRequest {
-  if (isKnownPlatform(text)) return { kind: "Ready", platform: knownPlatform(text) };
+  if (Object.hasOwn(knownPlatforms, text)) return { kind: "Ready", platform: knownPlatform(text) };
   const argument = /^kubelet:(.+)$/s.exec(text)?.[1];
   if (argument === undefined) throw unknownPlatform(text);
   const pair = /^(-?\.?\d[^/]*)\/(-?\.?\d[^/]*)$/.exec(argument);

@@ -118,6 +118,21 @@ export interface LaunchTimeReading {
   readonly faults: readonly LastcallError[];
 }
 
+/** What a cloud offers for its machines. */
+export interface MachineCloud {
+  readonly releaser: InstanceReleaser;
+  readonly launchTimes: LaunchTimes;
+  /**
+   * Returns the providerIDs of all running machines in the groups of the given ones, including
+   * those, and of all that are known to belong to the same cluster; each cloud has its limits.
+   * Undefined if this cloud does not support it. Throws CLOUD_*.
+   */
+  readonly groupsOf?: (
+    providerIDs: readonly string[],
+    signal: AbortSignal,
+  ) => Promise<readonly string[]>;
+}
+
 /**
  * Completes and extends the waits of a cloud's groups at lifecycle hooks. Implemented by
  * `src/cloud/aws/auto-scaling.ts`; contract suite: `test/contract/lifecycle-hooks.contract.ts`. All

@@ -38,7 +38,7 @@ async function start(how: { controller: boolean; maxUnavailable: number }): Prom
   await world.pass(seconds(30));
   expect(world.podsOn("n1").length).toBeGreaterThan(0);
   const { clock } = world;
-  source = new ScriptedSource(clock);
+  source = new ScriptedSource(clock, "azure");
   metrics = new AgentMetrics();
   const uid = world.get(`${nodes}/n1`)?.metadata?.uid ?? "";
   const identify = async () => ({ name: "n1", uid, bootID: "boot-2" });

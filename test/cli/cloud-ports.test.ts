@@ -1,11 +1,8 @@
 import { describe, expect, it } from "vitest";
-import {
-  cloudPorts,
-  launchTimesOfAll,
-  loadedOnUse,
-  type MachineCloud,
-} from "../../src/cli/assemble/controller-ports.ts";
+import { cloudPorts, launchTimesOfAll } from "../../src/cli/assemble/controller-ports.ts";
 import type { CommandIo } from "../../src/cli/command-line/command.ts";
+import { loadedOnUse } from "../../src/cloud/release/loaded-on-use.ts";
+import type { MachineCloud } from "../../src/contracts/cloud.ts";
 import type { Fleet } from "../../src/contracts/cluster.ts";
 import { instant, minutes, seconds } from "../../src/core/time/time.ts";
 import { LastcallError } from "../../src/errors.ts";

@@ -1,3 +1,4 @@
+import type { CloudName } from "../../src/cloud/facts/known-clouds.ts";
 import type { Clock } from "../../src/contracts/clock.ts";
 import type { NoticeSink, NoticeSource } from "../../src/contracts/cloud.ts";
 import type { Notice } from "../../src/core/notice/notice.ts";
@@ -6,7 +7,7 @@ import { LastcallError } from "../../src/errors.ts";
 
 /** A cloud that reports what a test tells it to, on two channels. */
 export class ScriptedSource implements NoticeSource {
-  readonly cloud = "aws";
+  readonly cloud: CloudName;
   readonly channels = ["aws/a", "aws/b"];
   readonly #clock: Clock;
   #sink: NoticeSink | undefined;
@@ -14,7 +15,8 @@ export class ScriptedSource implements NoticeSource {
   /** Thrown by the next acknowledgement. */
   refusal: LastcallError | undefined;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, cloud: CloudName = "aws") {
+    this.cloud = cloud;
     this.#clock = clock;
   }
 

@@ -1,4 +1,5 @@
-import { spotLabels } from "../../cloud/facts/known-clouds.ts";
+import { clouds } from "../../cloud/clouds.ts";
+import { spotLabels } from "../../cloud/facts/cloud-marks.ts";
 import type { Taint } from "../../core/cluster/node.ts";
 import {
   groupsOfPair,
@@ -103,16 +104,11 @@ export function isAutopilot(nodeName: string): boolean {
 
 /** The default of the platform for such a node, by provider, version and image. */
 function defaultPlatformOf(node: AuditNode): Platform {
-  if (node.providerID.startsWith("gce://")) {
-    return knownPlatform(isOldGke(node.kubeletVersion) ? "gke-25" : "gke");
-  }
-  if (node.providerID.startsWith("azure://")) return knownPlatform("aks");
-  if (!node.providerID.startsWith("aws://") || node.osImage.startsWith("Bottlerocket")) {
-    return { name: "unknown", groups: [], source: "Unknown" };
-  }
-  const [major, minor] = versionOf(node.kubeletVersion);
-  const graceful = node.osImage.startsWith("Amazon Linux 2023") && (major > 1 || minor >= 34);
-  return knownPlatform(graceful ? "eks-al2023" : "eks");
+  const cloud = clouds.find(({ facts }) => node.providerID.startsWith(facts.scheme));
+  const name = cloud?.audit.platformOf(node);
+  return name === undefined
+    ? { name: "unknown", groups: [], source: "Unknown" }
+    : knownPlatform(name);
 }
 
 function readPlatform(groups: readonly ShutdownGroup[]): Platform {
@@ -120,25 +116,6 @@ function readPlatform(groups: readonly ShutdownGroup[]): Platform {
   if (groups.length === 0) return { name: "kubelet:0s/0s", groups, source };
   const name = groups.map((group) => `${group.priority}=${group.seconds}s`).join(",");
   return { name: `kubelet:${name}`, groups, source };
-}
-
-/**
- * Up to 1.22.8-gke.200 the critical share was 5 s. Source: Google Cloud, "Preemptible VMs" of GKE.
- */
-function isOldGke(kubeletVersion: string): boolean {
-  const [major, minor, patch, build] = versionOf(kubeletVersion);
-  if (major !== 1 || minor !== 22) return major === 1 && minor > 0 && minor < 22;
-  return patch < 8 || (patch === 8 && build <= 200);
-}
-
-function versionOf(text: string): readonly [number, number, number, number] {
-  const found = /^v?(\d+)\.(\d+)(?:\.(\d+))?(?:-gke\.(\d+))?/.exec(text);
-  return [
-    Number(found?.[1] ?? 0),
-    Number(found?.[2] ?? 0),
-    Number(found?.[3] ?? 0),
-    Number(found?.[4] ?? 0),
-  ];
 }
 
 /** Whether a node's labels say that it is a Spot or preemptible one. */

@@ -1,4 +1,4 @@
-import { spotLabels } from "../../cloud/facts/known-clouds.ts";
+import { spotLabels } from "../../cloud/facts/cloud-marks.ts";
 import type { PodTemplate } from "./pod-template.ts";
 
 /**

@@ -2,22 +2,22 @@ import { lookup } from "node:dns/promises";
 import type { HostRule } from "../../actions/action-hosts.ts";
 import type { HttpSender } from "../../actions/http-sender.ts";
 import type { AwsActionOptions } from "../../cloud/aws/actions/aws-runners.ts";
+import { type AccessOptions, cloudAdapters } from "../../cloud/cloud-adapters.ts";
 import type { ActionPorts, ActionRunner, ActionRunners } from "../../contracts/action-runner.ts";
 import type {
-  InstanceReleaser,
   LaunchTimeReading,
   LaunchTimes,
   LifecycleHooks,
+  MachineCloud,
   NoticeFeed,
   ReleaserChoice,
 } from "../../contracts/cloud.ts";
+import type { CloudAccess } from "../../contracts/cloud-descriptor.ts";
 import type { Fleet, FleetView } from "../../contracts/cluster.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import { parseProviderId } from "../../core/cluster/node.ts";
 import type { ActionKind } from "../../core/policy/action.ts";
 import { selectPolicy } from "../../core/policy/policy.ts";
-import type { Millis } from "../../core/time/time.ts";
-import { LastcallError } from "../../errors.ts";
 import type { KubeGateSourceOptions } from "../../kube/gate-source.ts";
 import type { CommandIo } from "../command-line/command.ts";
 
@@ -38,55 +38,34 @@ export interface CloudPorts {
  * cloud is contacted only once one of its machines is seen. Throws CONFIG_INVALID for an invalid
  * endpoint.
  */
-export async function cloudPorts(
-  options: {
-    readonly gcpEndpoint?: string | undefined;
-    readonly gcpPreemptionPoll?: Millis | undefined;
-    readonly azureEndpoint?: string | undefined;
-    readonly aksCluster?: string | undefined;
-  } & AwsChoice,
-  io: CommandIo,
-): Promise<CloudPorts> {
-  const pollMs = options.gcpPreemptionPoll;
+export async function cloudPorts(options: AccessOptions, io: CommandIo): Promise<CloudPorts> {
   const { env, fetch, clock, rng } = io;
-  const { createComputeEngine } = await import("../../cloud/gcp/compute-engine.ts");
-  const gcp = createComputeEngine({
-    endpoint: options.gcpEndpoint,
-    keyFile: env.GOOGLE_APPLICATION_CREDENTIALS,
-    ...{ fetch, clock, rng },
-  });
-  const aws = await awsPorts(options, io);
-  const { createAzureCompute } = await import("../../cloud/azure/azure-compute.ts");
-  const azure = createAzureCompute({
-    endpoint: options.azureEndpoint,
-    cluster: options.aksCluster,
-    ...{ env, fetch, clock, rng },
-  });
-  const ec2 = loadedOnUse(async () => {
-    const { createElasticCompute } = await import("../../cloud/aws/elastic-compute.ts");
-    return createElasticCompute({ clock, rng });
-  });
-  const clouds: Readonly<Record<string, MachineCloud>> = { gcp, aws: ec2, azure };
+  const all: CloudAccess[] = [];
+  const byName: Record<string, MachineCloud> = {};
+  for (const [name, adapters] of Object.entries(cloudAdapters)) {
+    const access: CloudAccess = await adapters.access(options, { env, fetch, clock, rng });
+    all.push(access);
+    byName[name] = access.machines;
+  }
   return {
     releaserFor: ({ providerID, mode }) => {
       // Karpenter's machines are released through the API server, whichever cloud they are in.
       if (mode === "NodeClaim") return undefined;
       const cloud = parseProviderId(providerID)?.cloud;
-      return cloud === undefined ? undefined : clouds[cloud]?.releaser;
+      return cloud === undefined ? undefined : byName[cloud]?.releaser;
     },
-    launchTimes: launchTimesOfAll(clouds),
+    launchTimes: launchTimesOfAll(byName),
     groupsOf: async (providerIDs, signal) => {
       const byCloud = Map.groupBy(providerIDs, (id) => parseProviderId(id)?.cloud);
       const asking = [...byCloud].map(async ([cloud, ids]) =>
-        cloud === undefined ? [] : ((await clouds[cloud]?.groupsOf?.(ids, signal)) ?? []),
+        cloud === undefined ? [] : ((await byName[cloud]?.groupsOf?.(ids, signal)) ?? []),
       );
       return (await Promise.all(asking)).flat();
     },
-    hooks: aws.hooks,
+    hooks: all.find(({ hooks }) => hooks !== undefined)?.hooks,
     feedsFor: (fleet) => {
       const machines = () => ownedMachines(fleet.view());
-      const feeds = aws.feedsFor({ fleet, machines });
-      return pollMs === undefined ? feeds : [...feeds, gcp.preemptions({ pollMs, machines })];
+      return all.flatMap(({ feedsFor }) => feedsFor?.({ fleet, machines }) ?? []);
     },
   };
 }
@@ -95,129 +74,6 @@ export async function cloudPorts(
 export function ownedMachines({ nodes, policies }: FleetView): readonly string[] {
   const owned = nodes.filter((node) => selectPolicy(node, policies) !== undefined);
   return owned.flatMap(({ providerID }) => providerID ?? []);
-}
-
-interface AwsChoice {
-  readonly sqsQueueUrl?: string | undefined;
-  readonly sqsReceivers: number;
-  readonly sqsUnknown: "Leave" | "Delete";
-  readonly sqsCompleteHooks: boolean;
-  readonly ec2StatusPoll?: Millis | undefined;
-  readonly awsManagedTag?: string | undefined;
-}
-
-/** The controller's access to AWS. */
-interface AwsPorts {
-  readonly feedsFor: (about: AwsFleet) => readonly NoticeFeed[];
-  /** Undefined if no lifecycle hook is completed. */
-  readonly hooks?: LifecycleHooks | undefined;
-}
-
-interface AwsFleet {
-  readonly fleet: Fleet;
-  /** The providerIDs of the nodes that some policy selects. */
-  readonly machines: () => readonly string[];
-}
-
-/** Loads only the AWS clients that the options enable. Throws CONFIG_INVALID. */
-async function awsPorts(options: AwsChoice, io: CommandIo): Promise<AwsPorts> {
-  const { clock, rng } = io;
-  const queue = await queuePorts(options, io);
-  const pollMs = options.ec2StatusPoll;
-  const tag = await tagOf(options);
-  if (pollMs === undefined && tag === undefined) {
-    return { feedsFor: () => queue.feeds, hooks: queue.hooks };
-  }
-  const [{ Ec2Client }, { InstanceStatusFeed, ManagedFeed, TaggedMachines }] = await Promise.all([
-    import("../../cloud/aws/ec2-client.ts"),
-    import("../../cloud/aws/instance-feed.ts"),
-  ]);
-  const ec2 = new Ec2Client({ region: queue.region });
-  const feedsFor = ({ fleet, machines }: AwsFleet): readonly NoticeFeed[] => {
-    const feeds: readonly NoticeFeed[] = [
-      ...queue.feeds,
-      ...(pollMs === undefined
-        ? []
-        : [new InstanceStatusFeed({ ec2, clock, rng, pollMs, machines })]),
-    ];
-    if (tag === undefined) return feeds;
-    const tagged = new TaggedMachines({ ec2, tag, clock, rng });
-    const isNode = (machine: string) => fleet.nodesOf(machine).length > 0;
-    return [new ManagedFeed({ feeds, machines: tagged, isNode })];
-  };
-  return { feedsFor, hooks: queue.hooks };
-}
-
-async function tagOf({ awsManagedTag, sqsQueueUrl, ec2StatusPoll }: AwsChoice) {
-  if (awsManagedTag === undefined) return undefined;
-  if (sqsQueueUrl === undefined && ec2StatusPoll === undefined) {
-    throw new LastcallError(
-      "CONFIG_INVALID",
-      "Cannot use --aws-managed-tag: it needs --sqs-queue-url or --ec2-status-poll, set one of them",
-    );
-  }
-  const { parseManagedTag } = await import("../../cloud/aws/ec2-machine.ts");
-  return parseManagedTag(awsManagedTag);
-}
-
-interface QueuePorts extends Pick<AwsPorts, "hooks"> {
-  readonly feeds: readonly NoticeFeed[];
-  /** The region and account of the queue, if its URL names them. */
-  readonly region?: string | undefined;
-}
-
-async function queuePorts(options: AwsChoice, { clock, rng, env }: CommandIo): Promise<QueuePorts> {
-  const { sqsQueueUrl: url, sqsReceivers: receivers, sqsUnknown: unknown } = options;
-  if (url === undefined) return { feeds: [] };
-  const [{ SqsClient, regionOf }, { SqsFeed }] = await Promise.all([
-    import("../../cloud/aws/queue/sqs-client.ts"),
-    import("../../cloud/aws/queue/sqs-client.ts"),
-  ]);
-  const region = regionOf(url);
-  const hasEndpoint = (env.AWS_ENDPOINT_URL_SQS ?? env.AWS_ENDPOINT_URL ?? "") !== "";
-  const client = new SqsClient({ url, clock, hasEndpoint });
-  const feeds = [new SqsFeed({ client, receivers, unknown, clock, rng })];
-  if (!options.sqsCompleteHooks) return { feeds, region };
-  const { AutoScaling } = await import("../../cloud/aws/auto-scaling.ts");
-  return { feeds, region, hooks: new AutoScaling({ region }) };
-}
-
-/** What a cloud offers for its machines. */
-export interface MachineCloud {
-  readonly releaser: InstanceReleaser;
-  readonly launchTimes: LaunchTimes;
-  /**
-   * Returns the providerIDs of all running machines in the groups of the given ones, including
-   * those, and of all that are known to belong to the same cluster; each cloud has its limits.
-   * Undefined if this cloud does not support it. Throws CLOUD_*.
-   */
-  readonly groupsOf?: (
-    providerIDs: readonly string[],
-    signal: AbortSignal,
-  ) => Promise<readonly string[]>;
-}
-
-/**
- * A cloud whose code is loaded at the first request: most clouds' clients are large, and only one
- * cloud is in use.
- */
-export function loadedOnUse(load: () => Promise<MachineCloud>): MachineCloud {
-  let loading: Promise<MachineCloud> | undefined;
-  const cloud = () => {
-    loading ??= load();
-    return loading;
-  };
-  return {
-    releaser: {
-      describe: async (...asked) => (await cloud()).releaser.describe(...asked),
-      check: async (...asked) => (await cloud()).releaser.check(...asked),
-      release: async (...asked) => (await cloud()).releaser.release(...asked),
-    },
-    launchTimes: {
-      launchTimesOf: async (...asked) => (await cloud()).launchTimes.launchTimesOf(...asked),
-    },
-    groupsOf: async (...asked) => (await (await cloud()).groupsOf?.(...asked)) ?? [],
-  };
 }
 
 /** Asks each cloud for the launch times of its own machines, and skips clouds without any. */

@@ -1,3 +1,5 @@
+import { clouds } from "../../cloud/clouds.ts";
+import { knownClouds } from "../../cloud/facts/known-clouds.ts";
 import type { Option } from "../../config/options/option.ts";
 import { optionsFor } from "../../config/options/options.ts";
 import { LastcallError } from "../../errors.ts";
@@ -168,18 +170,16 @@ export const commandList: readonly CommandSpec[] = [
   command({
     name: "setup",
     summary: "Print, or with --apply install, what has to be set up once",
-    words: "crds|admission|gcp|aws|azure",
+    words: ["crds", "admission", ...knownClouds.map(({ name }) => name)].join("|"),
     minWords: 1,
     maxWords: 1,
     examples: [
       "lastcall setup crds | kubectl apply -f -",
       "lastcall setup crds --apply",
       "lastcall setup admission --platform gke --action Warn | kubectl apply -f -",
-      "lastcall setup gcp --project my-project-1 > setup.sh",
-      "lastcall setup gcp --project my-project-1 --cluster main --location europe-west1 --apply",
-      "lastcall setup aws --account 123456789012 --region eu-west-1 --cluster main --queue lastcall-main",
-      "lastcall setup aws --account 123456789012 --region eu-west-1 --cluster main --undo",
-      "lastcall setup azure --subscription 1b2e6f80-0000-4000-8000-000000000000 --resource-group shop --cluster main",
+      ...clouds.flatMap(({ facts, setup }) =>
+        setup.examples.map((example) => `lastcall setup ${facts.name} ${example}`),
+      ),
     ],
     load: async () => (await import("../commands/setup.ts")).runSetup,
   }),

@@ -4,9 +4,11 @@ import { Agent } from "../../agent/agent.ts";
 import { AgentHealth, AgentMetrics, ErrorLog, NoticeServer } from "../../agent/agent-status.ts";
 import { LateFallback } from "../../agent/late-fallback.ts";
 import { NoticeReporter } from "../../agent/notice-reporter.ts";
-import { type Cloud, detectCloud } from "../../cloud/metadata/metadata-client.ts";
+import { clouds, typedClouds } from "../../cloud/clouds.ts";
+import { detectCloud } from "../../cloud/detect-cloud.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSource } from "../../contracts/cloud.ts";
+import type { Cloud } from "../../contracts/cloud-descriptor.ts";
 import type { KubeApi, KubeSender } from "../../contracts/kube-api.ts";
 import type { Log } from "../../contracts/telemetry.ts";
 import type { NodeIdentity } from "../../core/cluster/node.ts";
@@ -42,7 +44,7 @@ export const runAgent = (async (input: AgentInput) => {
   const { api, close, identify } = await cluster(input);
   const reporter = new NoticeReporter({ api, identify, log });
   const acknowledger =
-    options.azureAcknowledge && !options.dryRun
+    typedClouds.some((one) => "acknowledges" in one && one.acknowledges(options)) && !options.dryRun
       ? new Acknowledger({ reporter, clock, log, metrics })
       : undefined;
   const feed = options.noticeAddress === undefined ? undefined : new NoticeServer(clock);
@@ -193,7 +195,8 @@ async function serveStatus(
 
 interface SourceSearch {
   readonly options: {
-    readonly cloud: "auto" | Cloud;
+    /** The name of a cloud, or `auto`. */
+    readonly cloud: string;
     readonly metadataUrl?: string | undefined;
   };
   readonly io: Pick<CommandIo, "fetch" | "clock" | "rng">;
@@ -208,19 +211,14 @@ async function findNoticeSource(search: SourceSearch, signal: AbortSignal): Prom
   const { options, io, health } = search;
   const { fetch, clock, rng } = io;
   const common = { baseUrl: options.metadataUrl, fetch, clock, rng };
-  let cloud = options.cloud === "auto" ? undefined : options.cloud;
-  while (cloud === undefined) {
+  let name = options.cloud === "auto" ? undefined : options.cloud;
+  while (name === undefined) {
     health.turned("cloud search");
-    cloud = await detectCloud(common, signal);
-    if (cloud === undefined) await clock.sleep(seconds(1), signal);
+    name = await detectCloud(common, signal);
+    if (name === undefined) await clock.sleep(seconds(1), signal);
   }
   health.ended("cloud search");
-  switch (cloud) {
-    case "aws":
-      return new (await import("../../cloud/aws/notice-source.ts")).AwsNoticeSource(common);
-    case "gcp":
-      return new (await import("../../cloud/gcp/notice-source.ts")).GcpNoticeSource(common);
-    case "azure":
-      return new (await import("../../cloud/azure/notice-source.ts")).AzureNoticeSource(common);
-  }
+  // The option accepts no other name.
+  const cloud = clouds.find(({ facts }) => facts.name === name) as Cloud;
+  return cloud.noticeSource(common);
 }

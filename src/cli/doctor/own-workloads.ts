@@ -1,3 +1,5 @@
+import { clouds } from "../../cloud/clouds.ts";
+import type { RemovalTool } from "../../contracts/cloud-descriptor.ts";
 import type { KubeObject } from "../../contracts/kube-api.ts";
 import {
   fieldsOf,
@@ -220,27 +222,13 @@ function ownPod(pod: KubeObject): OwnPod {
   };
 }
 
-interface KnownTool {
-  readonly tool: string;
-  /** The names of its images. */
-  readonly image: RegExp;
-  /** Whether it drains on a notice or terminates machines, as Lastcall does. */
-  readonly rival: boolean;
-}
-
 /**
  * Tools that remove nodes, by the names of their published images. Karpenter, cluster-autoscaler
  * and kured mark the node that they are removing, and Lastcall leaves such a node to them; the
  * others do not coordinate.
  */
-const knownTools: readonly KnownTool[] = [
-  { tool: "aws-node-termination-handler", image: /aws-node-termination-handler/, rival: true },
-  { tool: "estafette's preemptible killer", image: /gke-preemptible-killer/, rival: true },
-  {
-    tool: "GCP node termination handler",
-    image: /gke-node-termination-handler|k8s-node-termination-handler/,
-    rival: true,
-  },
+const knownTools: readonly RemovalTool[] = [
+  ...clouds.flatMap<RemovalTool>(({ doctor }) => doctor.tools),
   { tool: "spot termination handler", image: /spot-termination(-notice)?-handler/, rival: true },
   { tool: "draino", image: /(^|\/)draino(2)?[:@]/, rival: true },
   { tool: "Karpenter", image: /karpenter/, rival: false },
@@ -250,7 +238,7 @@ const knownTools: readonly KnownTool[] = [
 ];
 
 /** The tool that an image belongs to; undefined if unknown. */
-function toolOfImage(image: string): Omit<KnownTool, "image"> | undefined {
+function toolOfImage(image: string): Omit<RemovalTool, "image"> | undefined {
   const found = knownTools.find((one) => one.image.test(image));
   return found && { tool: found.tool, rival: found.rival };
 }

@@ -1,5 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSink, NoticeSource } from "../../contracts/cloud.ts";
+import type { MetadataFetch, MetadataRequest } from "../../contracts/metadata.ts";
 import type { Rng } from "../../core/chance/chance.ts";
 import { excerpt, fieldsOf, parseJson, trimmedTextOf } from "../../core/json/json-field.ts";
 import { eventIdFrom, type Notice, type NoticeReading } from "../../core/notice/notice.ts";
@@ -18,8 +19,6 @@ import {
   followChannel,
   type MetadataAnswer,
   MetadataClient,
-  type MetadataFetch,
-  type MetadataRequest,
   refusedError,
 } from "../metadata/metadata-client.ts";
 

@@ -23,7 +23,7 @@ function parseResourceId(providerID: string) {
  * What an event of Scheduled Events means. `Terminate` comes from the scale set itself, and only if
  * its owner enabled it. A freeze of a few seconds leaves the machine as it is.
  */
-const eventCauses = {
+export const eventCauses = {
   Preempt: "SpotInterruption",
   Terminate: "LifecycleHook",
   Reboot: "ScheduledMaintenance",

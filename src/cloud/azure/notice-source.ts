@@ -1,22 +1,18 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSink, NoticeSource } from "../../contracts/cloud.ts";
+import type { MetadataFetch } from "../../contracts/metadata.ts";
 import type { Rng } from "../../core/chance/chance.ts";
 import { excerpt, fieldsOf, parseJson, trimmedTextOf } from "../../core/json/json-field.ts";
-import {
-  eventIdFrom,
-  type Notice,
-  type NoticeCause,
-  type NoticeReading,
-} from "../../core/notice/notice.ts";
+import { eventIdFrom, type Notice, type NoticeReading } from "../../core/notice/notice.ts";
 import { type Instant, parseHttpDate, parseInstant, plus, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import {
   type ChannelAnswer,
   followChannel,
   MetadataClient,
-  type MetadataFetch,
   refusedError,
 } from "../metadata/metadata-client.ts";
+import { eventCauses } from "./azure-facts.ts";
 
 export interface AzureNoticeOptions {
   /** Default `http://169.254.169.254`. */
@@ -117,17 +113,6 @@ interface EventsDocument {
 }
 
 /**
- * Events that end the machine or its local state. A freeze of a few seconds does not. `Terminate`
- * comes from the scale set itself, and only if its owner enabled it.
- */
-const causes: Readonly<Record<string, NoticeCause>> = {
-  Preempt: "SpotInterruption",
-  Terminate: "LifecycleHook",
-  Reboot: "ScheduledMaintenance",
-  Redeploy: "ScheduledMaintenance",
-};
-
-/**
  * Parses the document of `/metadata/scheduledevents` (api-version 2020-07-01). `NotBefore` is the
  * deadline; it is blank once an event has started, after which it may take effect at any moment.
  */
@@ -167,8 +152,10 @@ function azureEvent(
   );
   if (!isOurs) return {};
   // Own properties only: every object has a `constructor`.
-  const cause = Object.hasOwn(causes, type) ? causes[type] : undefined;
-  if (cause === undefined) return { ignored: type.slice(0, 40) };
+  const cause = Object.hasOwn(eventCauses, type)
+    ? eventCauses[type as keyof typeof eventCauses]
+    : undefined;
+  if (cause === undefined || cause === "LeavesNothing") return { ignored: type.slice(0, 40) };
   const notBefore = trimmedTextOf(fields.NotBefore);
   const namedAt = parseHttpDate(notBefore ?? "") ?? parseInstant(notBefore ?? "");
   // Fails open: this machine is leaving, at an unknown time.

@@ -1,6 +1,7 @@
 /**
  * What decisions and sentences need to know of a cloud: data and pure functions, in
- * `<cloud>-facts.ts` of its folder. They are a part of every bundle, also of the page's.
+ * `<cloud>-facts.ts` of its folder. They are a part of every bundle, also of the page's: what only
+ * commands need is in `Cloud` (src/contracts/cloud-descriptor.ts).
  */
 export interface CloudFacts {
   /** As in `--cloud`, in the source of a notice and in metrics. */

@@ -1,5 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSink, NoticeSource } from "../../contracts/cloud.ts";
+import type { MetadataFetch } from "../../contracts/metadata.ts";
 import type { Rng } from "../../core/chance/chance.ts";
 import { excerpt } from "../../core/json/json-field.ts";
 import type { Notice, NoticeReading } from "../../core/notice/notice.ts";
@@ -16,7 +17,6 @@ import {
   followChannel,
   type MetadataAnswer,
   MetadataClient,
-  type MetadataFetch,
   refusedError,
 } from "../metadata/metadata-client.ts";
 

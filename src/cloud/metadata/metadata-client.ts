@@ -1,5 +1,6 @@
 import type { Clock } from "../../contracts/clock.ts";
-import type { NoticeSink, NoticeSource } from "../../contracts/cloud.ts";
+import type { NoticeSink } from "../../contracts/cloud.ts";
+import type { MetadataFetch, MetadataRequest } from "../../contracts/metadata.ts";
 import { withinTime } from "../../contracts/time-limit.ts";
 import { around, type Rng } from "../../core/chance/chance.ts";
 import type { NoticeReading } from "../../core/notice/notice.ts";
@@ -13,27 +14,6 @@ import {
   seconds,
 } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
-
-/** The parts of the standard `fetch` in use, which are the same on Node and Bun. */
-export type MetadataFetch = (
-  url: string,
-  init: {
-    readonly method: string;
-    readonly headers: Readonly<Record<string, string>>;
-    readonly signal: AbortSignal;
-    readonly redirect: "manual";
-    readonly body?: string;
-  },
-) => Promise<Response>;
-
-export interface MetadataRequest {
-  readonly path: string;
-  readonly method?: "GET" | "PUT" | "POST" | undefined;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | undefined;
-  /** The limit from the request to the last byte. Default 2 s. */
-  readonly timeoutMs?: Millis | undefined;
-}
 
 export interface MetadataAnswer {
   readonly status: number;
@@ -142,85 +122,6 @@ export function refusedError(channel: string, answer: MetadataAnswer): LastcallE
     "CLOUD_UNREACHABLE",
     `Cannot ask ${channel}: the metadata service answered ${answer.status}, expected 200`,
   );
-}
-
-export type Cloud = NoticeSource["cloud"];
-
-interface Probe {
-  readonly cloud: Cloud;
-  readonly request: MetadataRequest;
-  /** Whether the answer can only come from this cloud's service. */
-  readonly fits: (answer: {
-    readonly status: number;
-    readonly flavor: string | null;
-    readonly text: string;
-  }) => boolean;
-}
-
-const timeoutMs = seconds(2);
-
-/** Requests that only one cloud accepts each. All three services listen on 169.254.169.254. */
-const probes: readonly Probe[] = [
-  {
-    cloud: "gcp",
-    request: {
-      path: "/computeMetadata/v1/instance/id",
-      headers: { "metadata-flavor": "Google" },
-      timeoutMs,
-    },
-    fits: ({ status, flavor }) => status === 200 && flavor === "Google",
-  },
-  {
-    cloud: "aws",
-    request: {
-      method: "PUT",
-      path: "/latest/api/token",
-      headers: { "x-aws-ec2-metadata-token-ttl-seconds": "60" },
-      timeoutMs,
-    },
-    fits: ({ status, text }) =>
-      status === 200 && /^[\x21-\x7e]{1,1024}$/.test(text.trim()) && !text.startsWith("<"),
-  },
-  {
-    cloud: "azure",
-    request: {
-      path: "/metadata/instance/compute/name?api-version=2021-02-01&format=text",
-      headers: { metadata: "true" },
-      timeoutMs,
-    },
-    fits: ({ status, text }) =>
-      status === 200 && /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(text.trim()),
-  },
-];
-
-/**
- * Detects the machine's cloud by querying all three; undefined if none of them responds as
- * expected. Makes one attempt: the caller retries, because a metadata service may start later than
- * this process.
- */
-export async function detectCloud(
-  options: {
-    readonly baseUrl?: string | undefined;
-    readonly fetch: MetadataFetch;
-    readonly clock: Clock;
-  },
-  signal: AbortSignal,
-): Promise<Cloud | undefined> {
-  const { baseUrl = "http://169.254.169.254", fetch, clock } = options;
-  const client = new MetadataClient({ baseUrl, fetch, clock });
-  const fits = await Promise.all(
-    probes.map(async (probe) => {
-      try {
-        const { status, text, header } = await client.ask(probe.request, signal);
-        return probe.fits({ status, text, flavor: header("metadata-flavor") });
-      } catch {
-        // No service, or that of another cloud.
-        return false;
-      }
-    }),
-  );
-  signal.throwIfAborted();
-  return probes.find((_, place) => fits[place])?.cloud;
 }
 
 /** One parsed answer of a channel. */

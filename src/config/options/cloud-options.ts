@@ -1,170 +1,53 @@
+import { typedClouds } from "../../cloud/clouds.ts";
+import { knownClouds } from "../../cloud/facts/known-clouds.ts";
+import { capitalized } from "../../core/reason/counted.ts";
+import { andList } from "../../core/reason/word-list.ts";
 import type { Option } from "./option.ts";
 
-/** Options of `lastcall run` for the notices of AWS about its machines. */
-export const awsOptions = [
-  {
-    name: "sqs-queue-url",
-    type: "url",
-    value: "URL",
-    commands: ["run"],
-    help: "URL of the SQS queue that receives EC2's notices; default: none",
-  },
-  {
-    name: "sqs-queue-url",
-    type: "url",
-    value: "URL",
-    commands: ["doctor"],
-    help: "URL of the SQS queue to check; default: the one that the controller reads",
-  },
-  {
-    name: "sqs-receivers",
-    type: "integer",
-    value: "N",
-    minimum: 1,
-    maximum: 20,
-    default: "2",
-    commands: ["run"],
-    help: "Number of concurrent receivers on the queue",
-  },
-  {
-    name: "sqs-unknown",
-    type: "choice",
-    choices: ["Leave", "Delete"],
-    default: "Leave",
-    commands: ["run"],
-    help: "What to do with messages that concern no node of this cluster or cannot be read; use Delete only for a queue of this cluster alone",
-  },
-  {
-    name: "sqs-complete-hooks",
-    type: "switch",
-    default: "true",
-    commands: ["run", "setup"],
-    parts: ["aws"],
-    help: "Complete the lifecycle hooks that the queue reports: when a terminating node is drained, or a launched one is ready; setup grants the permission",
-  },
-  {
-    name: "sqs-abandon-launch-after",
-    type: "duration",
-    value: "DURATION",
-    // No machine becomes a node faster: the group would launch and terminate machines forever.
-    shortest: "1m",
-    commands: ["run"],
-    help: "How long a launched instance may take to become a ready node before its lifecycle hook is abandoned, which terminates it; only for a queue of this cluster's groups alone; default: never",
-  },
-  {
-    name: "ec2-status-poll",
-    type: "duration",
-    value: "DURATION",
-    // A longer interval is too late for an event at short notice; a shorter one wastes the
-    // account's quota.
-    shortest: "1s",
-    longest: "10m",
-    commands: ["run", "setup"],
-    parts: ["aws"],
-    help: "How often to poll EC2 for scheduled events of instances, such as 1m; setup grants the permission; default: never",
-  },
-  {
-    name: "aws-actions",
-    type: "switch",
-    default: "false",
-    commands: ["setup"],
-    parts: ["aws"],
-    help: "With aws: grant the permissions of the actions that policies carry out in AWS: load balancers, security groups, detaching, SNS and Lambda",
-  },
-  {
-    name: "aws-managed-tag",
-    type: "text",
-    value: "KEY[=VALUE]",
-    commands: ["run", "setup"],
-    parts: ["aws"],
-    help: "Act only on notices from the queue and EC2 for instances with this tag; default: every node that a policy selects",
-  },
-] as const satisfies readonly Option[];
+type TypedCloud = (typeof typedClouds)[number];
+type CloudOption = TypedCloud["options"][number];
+type CloudSetupOption = TypedCloud["setup"]["options"][number];
 
-/** Options of `lastcall run` for the release of Azure's machines. */
-export const azureOptions = [
-  {
-    name: "azure-endpoint",
-    type: "url",
-    value: "URL",
-    commands: ["run", "doctor"],
-    help: "URL of the Azure Resource Manager; default: that of the cloud in AZURE_AUTHORITY_HOST, or Azure's public one",
-  },
-  {
-    name: "aks-cluster",
-    type: "text",
-    value: "GROUP/NAME",
-    commands: ["run", "doctor"],
-    help: "Resource group and name of the cluster in AKS; default: found by the resource group of its nodes",
-  },
-] as const satisfies readonly Option[];
+const names = knownClouds.map(({ name }) => name);
 
-/**
- * Options of `setup gcp, aws and azure`: the cloud, and the controller that gets the permissions.
- */
+/** The values of `--cloud`. */
+export const cloudChoices = ["auto", ...names];
+
+/** Options of the controller and the agent for each cloud. */
+export const cloudOptions: readonly CloudOption[] = typedClouds.flatMap<CloudOption>(
+  ({ options }) => options,
+);
+
+const releasing = typedClouds
+  .filter(({ setup }) => setup.asksRelease)
+  .map(({ facts }) => facts.name);
+
+/** What each cloud needs `--cluster` for; those that say the same are named together. */
+function clusterHelp(): string {
+  const uses = Map.groupBy(typedClouds, ({ setup }) => setup.cluster);
+  const told = [...uses].map(([use, some]) => {
+    const named = andList(some.map(({ facts }) => facts.name));
+    return `with ${named}${use}`;
+  });
+  return capitalized(told.join("; "));
+}
+
+/** Options of `setup` of a cloud: the cloud, and the controller that gets the permissions. */
 export const setupOptions = [
   {
     name: "undo",
     type: "switch",
     default: "false",
     commands: ["setup"],
-    help: "With gcp, aws, azure: remove what the same command has set up, and nothing else",
-  },
-  {
-    name: "project",
-    type: "text",
-    value: "ID",
-    commands: ["setup"],
-    parts: ["gcp"],
-    help: "With gcp, required: the project of the machines",
-  },
-  {
-    name: "account",
-    type: "text",
-    value: "ID",
-    commands: ["setup"],
-    parts: ["aws"],
-    help: "With aws, required: the account of the cluster, 12 digits",
-  },
-  {
-    name: "region",
-    type: "text",
-    value: "NAME",
-    commands: ["setup"],
-    parts: ["aws"],
-    help: "With aws, required: the region of the cluster",
-  },
-  {
-    name: "subscription",
-    type: "text",
-    value: "ID",
-    commands: ["setup"],
-    parts: ["azure"],
-    help: "With azure, required: the id of the cluster's subscription",
-  },
-  {
-    name: "resource-group",
-    type: "text",
-    value: "NAME",
-    commands: ["setup"],
-    parts: ["azure"],
-    help: "With azure, required: the resource group of the cluster itself, not that of its nodes",
+    help: `With ${names.join(", ")}: remove what the same command has set up, and nothing else`,
   },
   {
     name: "cluster",
     type: "text",
     value: "NAME",
     commands: ["setup"],
-    parts: ["gcp", "aws", "azure"],
-    help: "With aws and azure, required: the cluster; with gcp and --location: check first that it has Workload Identity",
-  },
-  {
-    name: "location",
-    type: "text",
-    value: "ZONE|REGION",
-    commands: ["setup"],
-    parts: ["gcp"],
-    help: "With gcp: zone or region of the cluster",
+    parts: names,
+    help: clusterHelp(),
   },
   {
     name: "service-account",
@@ -172,42 +55,8 @@ export const setupOptions = [
     value: "NAME",
     default: "lastcall",
     commands: ["setup"],
-    parts: ["gcp", "aws", "azure"],
-    help: "With gcp, aws, azure: the controller's ServiceAccount in the cluster",
-  },
-  {
-    name: "google-service-account",
-    type: "text",
-    value: "NAME",
-    commands: ["setup"],
-    parts: ["gcp"],
-    help: "With gcp: create this Google service account for the controller to impersonate; default: none is needed",
-  },
-  {
-    name: "key-file",
-    type: "switch",
-    default: "false",
-    commands: ["setup"],
-    parts: ["gcp"],
-    help: "With gcp and --google-service-account, without Workload Identity: create a key of it, in the Secret SERVICE_ACCOUNT-key",
-  },
-  {
-    name: "identity",
-    type: "choice",
-    choices: ["PodIdentity", "IRSA"],
-    default: "PodIdentity",
-    commands: ["setup"],
-    parts: ["aws"],
-    help: "With aws: how the ServiceAccount gets its role",
-  },
-  {
-    name: "managed-identity",
-    type: "text",
-    value: "NAME",
-    default: "lastcall",
-    commands: ["setup"],
-    parts: ["azure"],
-    help: "With azure: user-assigned identity to create in the cluster's resource group",
+    parts: names,
+    help: `With ${names.join(", ")}: the controller's ServiceAccount in the cluster`,
   },
   {
     name: "role",
@@ -215,8 +64,8 @@ export const setupOptions = [
     value: "ID",
     default: "lastcall",
     commands: ["setup"],
-    parts: ["gcp", "aws", "azure"],
-    help: "With gcp, aws, azure: role to create",
+    parts: names,
+    help: `With ${names.join(", ")}: role to create`,
   },
   {
     name: "release",
@@ -225,15 +74,8 @@ export const setupOptions = [
     value: "MODE",
     default: "Recreate",
     commands: ["setup"],
-    parts: ["gcp", "aws"],
-    help: "With gcp and aws: the policies' instance.release, which the role must permit",
+    parts: releasing,
+    help: `With ${andList(releasing)}: the policies' instance.release, which the role must permit`,
   },
-  {
-    name: "queue",
-    type: "text",
-    value: "NAME",
-    commands: ["setup"],
-    parts: ["aws"],
-    help: "With aws: create this SQS queue and the EventBridge rules that fill it; default: none",
-  },
+  ...typedClouds.flatMap<CloudSetupOption>(({ setup }) => setup.options),
 ] as const satisfies readonly Option[];

@@ -1,3 +1,6 @@
+import { clouds } from "../../cloud/clouds.ts";
+import { andList } from "../../core/reason/word-list.ts";
+import { cloudChoices } from "./cloud-options.ts";
 import type { Option } from "./option.ts";
 
 /** Options of `lastcall agent`, in addition to those of every command. */
@@ -13,7 +16,7 @@ export const agentOptions = [
   {
     name: "cloud",
     type: "choice",
-    choices: ["auto", "aws", "gcp", "azure"],
+    choices: cloudChoices,
     default: "auto",
     commands: ["agent"],
     help: "Cloud whose metadata service to watch; auto detects it",
@@ -40,14 +43,10 @@ export const agentOptions = [
     commands: ["agent"],
     help: "Address to serve /notice on, for applications on the node; default: not served",
   },
-  {
-    name: "azure-acknowledge",
-    type: "switch",
-    default: "false",
-    commands: ["agent"],
-    help: "Acknowledge an Azure event once the node is drained, if the event concerns no other machine",
-  },
 ] as const satisfies readonly Option[];
+
+const platforms = clouds.flatMap(({ audit }) => Object.keys(audit.platforms));
+const usualPlatforms = clouds.flatMap(({ audit }) => audit.usualPlatforms);
 
 /** Options of `audit`, and of other commands that share them. */
 export const auditOptions = [
@@ -57,7 +56,7 @@ export const auditOptions = [
     value: "NAME",
     list: true,
     commands: ["audit"],
-    help: "Platform to judge against: gke, gke-25, gke-120, eks, eks-al2023, aks, kubelet:TOTAL/CRITICAL or kubelet:FILE; may be repeated; default: those of the nodes, or without nodes gke, eks-al2023, eks and aks",
+    help: `Platform to judge against: ${platforms.join(", ")}, kubelet:TOTAL/CRITICAL or kubelet:FILE; may be repeated; default: those of the nodes, or without nodes ${andList(usualPlatforms)}`,
   },
   {
     name: "platform",

@@ -1,4 +1,4 @@
-import { awsOptions, azureOptions, setupOptions } from "./cloud-options.ts";
+import { cloudOptions, setupOptions } from "./cloud-options.ts";
 import {
   agentOptions,
   auditOptions,
@@ -217,27 +217,8 @@ export const options = [
     commands: ["run"],
     help: "Hosts that policies may name, in actions and in gates.alerts.url, with commas between: host, host:port or *.domain; loopback, link-local and metadata addresses only where they are named themselves; default: none",
   },
-  {
-    name: "gcp-endpoint",
-    type: "url",
-    value: "URL",
-    commands: ["run", "doctor"],
-    help: "URL of the Compute Engine API, without /compute/v1; default: Google's",
-  },
-  {
-    name: "gcp-preemption-poll",
-    type: "duration",
-    value: "DURATION",
-    // An interval longer than a termination is too late; a shorter one wastes the project's quota.
-    shortest: "1s",
-    longest: "1m",
-    commands: ["run", "setup"],
-    parts: ["gcp"],
-    help: "How often to poll each zone of Compute Engine for preemptions, such as 10s; setup grants the permission; default: never",
-  },
-  ...awsOptions,
-  ...azureOptions,
   ...agentOptions,
+  ...cloudOptions,
   ...simulateOptions,
   {
     name: "at",

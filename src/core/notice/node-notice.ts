@@ -1,5 +1,5 @@
 import type { ConditionCause } from "../../cloud/facts/cloud-facts.ts";
-import { noticeConditions } from "../../cloud/facts/known-clouds.ts";
+import { noticeConditions } from "../../cloud/facts/cloud-marks.ts";
 import type { NodeCondition, NodeFacts } from "../cluster/node.ts";
 import type { NewDeparture } from "../departure/decision.ts";
 import {

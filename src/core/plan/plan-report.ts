@@ -1,4 +1,4 @@
-import { providerIdForms } from "../../cloud/facts/known-clouds.ts";
+import { providerIdForms } from "../../cloud/facts/cloud-marks.ts";
 import { compareNames } from "../cluster/name-order.ts";
 import type { WaveStanding } from "../limits/budget.ts";
 import type { ReleaseStanding } from "../policy/release-answer.ts";

@@ -1,4 +1,4 @@
-import { spotLabels } from "../../cloud/facts/known-clouds.ts";
+import { spotLabels } from "../../cloud/facts/cloud-marks.ts";
 import type { NodeFacts } from "../cluster/node.ts";
 import {
   type LabelSelector,

@@ -1,4 +1,4 @@
-import { providerIdForms } from "../../cloud/facts/known-clouds.ts";
+import { providerIdForms } from "../../cloud/facts/cloud-marks.ts";
 import { formatInstant, type Instant } from "../time/time.ts";
 import { orList } from "./word-list.ts";
 

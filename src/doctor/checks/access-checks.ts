@@ -1,5 +1,8 @@
-import { parseProviderId } from "../../core/cluster/node.ts";
+import { clouds } from "../../cloud/clouds.ts";
+import type { Cloud } from "../../contracts/cloud-descriptor.ts";
+import { cloudOf } from "../../core/cluster/node.ts";
 import { counted } from "../../core/reason/counted.ts";
+import { andList } from "../../core/reason/word-list.ts";
 import {
   type AdmissionTrial,
   type Check,
@@ -84,14 +87,23 @@ function allTrials({ agentTrials, controllerTrials, agent, controller }: DoctorF
   );
 }
 
-/** On GKE, pods of the system's priority classes need a quota that covers the class. */
+const withQuota = clouds.filter(({ doctor }) => doctor.systemPodsNeedQuota === true);
+
+function productOf({ facts }: Cloud): string {
+  return facts.kubernetes.toUpperCase();
+}
+
+/** The platform of these nodes that needs a quota for pods of the system's priority classes. */
+function quotaPlatform({ nodes }: DoctorFacts): Cloud | undefined {
+  if (nodes.kind === "Unknown") return undefined;
+  const present = new Set(nodes.value.map((node) => cloudOf(node)?.name));
+  return withQuota.find(({ facts }) => present.has(facts.name));
+}
+
+/** The system's priority classes that no quota covers, where pods of such a class need one. */
 function uncoveredClasses(facts: DoctorFacts): readonly string[] {
-  const { nodes, quotaClasses } = facts;
-  if (nodes.kind === "Unknown" || quotaClasses.kind === "Unknown") return [];
-  const isOnGke = nodes.value.some(
-    ({ providerID }) => parseProviderId(providerID ?? "")?.cloud === "gcp",
-  );
-  if (!isOnGke) return [];
+  const { quotaClasses } = facts;
+  if (quotaClasses.kind === "Unknown") return [];
   const needed = [facts.controller, facts.agent]
     .flatMap((fact) => (fact.kind === "Known" ? (fact.value?.priorityClass ?? []) : []))
     .filter((name) => name.startsWith("system-"));
@@ -99,9 +111,11 @@ function uncoveredClasses(facts: DoctorFacts): readonly string[] {
 }
 
 function quotaVerdict(facts: DoctorFacts): CheckResult {
-  const missing = uncoveredClasses(facts);
-  if (missing.length > 0) {
-    return fail(`no ResourceQuota of the namespace covers ${namesOf(missing)}, as GKE requires`);
+  const platform = quotaPlatform(facts);
+  const missing = platform === undefined ? [] : uncoveredClasses(facts);
+  if (platform !== undefined && missing.length > 0) {
+    const wanted = `as ${productOf(platform)} requires`;
+    return fail(`no ResourceQuota of the namespace covers ${namesOf(missing)}, ${wanted}`);
   }
   return judging(facts.podTrials, (trials) => {
     if (trials.length === 0) return skip("neither controller nor agent is installed");
@@ -181,8 +195,7 @@ export const accessChecks: readonly Check[] = [
   },
   {
     id: "priority-quota",
-    looksAt:
-      "in a dry run: whether one more pod of the controller and of the agents is admitted; on GKE also whether a ResourceQuota covers their priority classes",
+    looksAt: `in a dry run: whether one more pod of the controller and of the agents is admitted; on ${andList(withQuota.map(productOf))} also whether a ResourceQuota covers their priority classes`,
     fix: "apply deploy/base/quota.yaml and deploy/agent/quota.yaml, upgrade the chart, or mend what the message names",
     run: quotaVerdict,
   },

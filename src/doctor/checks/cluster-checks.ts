@@ -1,9 +1,11 @@
+import { clouds } from "../../cloud/clouds.ts";
+import type { Cloud } from "../../contracts/cloud-descriptor.ts";
 import {
+  cloudOf,
   departingTaint,
   isOnWindows,
   killerAnnotation,
   type NodeFacts,
-  parseProviderId,
   rivalOf,
 } from "../../core/cluster/node.ts";
 import { isLeftByMachine } from "../../core/cluster/pod.ts";
@@ -11,6 +13,7 @@ import { isLive } from "../../core/departure/departure.ts";
 import { budgetName, whyNeverAllowed } from "../../core/drain-plan/budget-standing.ts";
 import { matchesNodeSelector } from "../../core/policy/policy.ts";
 import { counted } from "../../core/reason/counted.ts";
+import { andList } from "../../core/reason/word-list.ts";
 import { between, minutes } from "../../core/time/time.ts";
 import {
   type Check,
@@ -143,7 +146,7 @@ const joiningMs = minutes(5);
 function unwatched(windows: readonly string[]): CheckResult {
   return warn(
     `no agent can run on ${counted(windows.length, "Windows node")}: ${namesOf(windows)}`,
-    "on EC2 set up the queue (docs/cloud/aws.md), on Compute Engine --gcp-preemption-poll: they find notices of nodes without an agent",
+    `${clouds.flatMap(({ doctor }) => doctor.agentless ?? []).join(", ")}: they find notices of nodes without an agent`,
   );
 }
 
@@ -166,29 +169,23 @@ function budgetsText(count: number): string {
     : `${count} budgets, each can allow an eviction`;
 }
 
-const lifecycleLabels = [
-  "eks.amazonaws.com/capacityType",
-  "karpenter.sh/capacity-type",
-  "node.kubernetes.io/lifecycle",
-];
-const unworked = [
-  "node-role.kubernetes.io/control-plane",
-  "node-role.kubernetes.io/master",
-  "eks.amazonaws.com/compute-type",
-];
+const unworked = ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
 
-/** EC2 instances whose labels do not tell whether they are Spot, and that no policy selects. */
-function untoldNodes(all: readonly NodeFacts[], spot: readonly NodeFacts[]): readonly string[] {
+/** Machines whose labels do not tell whether they are Spot, and that no policy selects. */
+function untoldNodes(cloud: Cloud, all: readonly NodeFacts[], spot: readonly NodeFacts[]) {
   const known = new Set(spot.map(({ uid }) => uid));
-  const has = ({ labels }: NodeFacts, keys: readonly string[]) => keys.some((key) => key in labels);
+  const told = [...Object.keys(cloud.facts.spotLabels), ...unworked];
+  const labels = [...told, ...(cloud.doctor.untoldSpot?.exempt ?? [])];
   return all
-    .filter(({ providerID = "" }) => parseProviderId(providerID)?.cloud === "aws")
-    .filter((node) => !known.has(node.uid) && !has(node, [...lifecycleLabels, ...unworked]))
+    .filter((node) => cloudOf(node)?.name === cloud.facts.name && !known.has(node.uid))
+    .filter((node) => !labels.some((key) => key in node.labels))
     .map(({ name }) => name);
 }
 
-const labelFix =
-  "start the kubelet of a self-managed Auto Scaling group with --node-labels=node.kubernetes.io/lifecycle=spot (or =on-demand), or select the nodes in a policy's nodeSelector: docs/cloud/aws.md";
+const untelling = clouds.filter(({ doctor }) => doctor.untoldSpot !== undefined);
+const untellingMachines = andList(
+  untelling.flatMap(({ doctor }) => doctor.untoldSpot?.machines ?? []),
+);
 
 /** Checks of the nodes, the pods on them, and other tools that drain. */
 export const nodeChecks: readonly Check[] = [
@@ -343,14 +340,15 @@ export const nodeChecks: readonly Check[] = [
   },
   {
     id: "spot-nodes",
-    looksAt: "whether there are Spot nodes at all, and whether the labels of EC2 instances tell",
+    looksAt: `whether there are Spot nodes at all, and whether the labels of ${untellingMachines} tell`,
     fix: "label them as the cloud does, or select them in the policy's nodeSelector",
     run: (facts) =>
       judging(spotNodes(facts), (spot) =>
         judging(facts.nodes, (all) => {
-          const untold = untoldNodes(all, spot);
-          if (untold.length > 0) {
-            return warn(`no label of ${namesOf(untold)} tells whether it is Spot`, labelFix);
+          for (const cloud of untelling) {
+            const untold = untoldNodes(cloud, all, spot);
+            const message = `no label of ${namesOf(untold)} tells whether it is Spot`;
+            if (untold.length > 0) return warn(message, cloud.doctor.untoldSpot?.fix);
           }
           if (spot.length > 0) return pass(counted(spot.length, "Spot node"));
           return warn("no node is labelled as Spot, and no policy selects one");

@@ -1,3 +1,4 @@
+import { clouds } from "../../cloud/clouds.ts";
 import { counted } from "../../core/reason/counted.ts";
 import {
   between,
@@ -18,6 +19,7 @@ import {
   namesOf,
   optionOf,
   pass,
+  setupCommand,
   skip,
   spotNodes,
   type WorkloadFacts,
@@ -240,7 +242,7 @@ export const controllerChecks: readonly Check[] = [
   {
     id: "service-account",
     looksAt: "whether pods of the controller can get a cloud identity at all",
-    fix: "lastcall setup gcp|aws|azure; docs/cloud",
+    fix: `${setupCommand}; docs/cloud`,
     run: (facts) =>
       ofController(facts, ({ hostNetwork, podLabels }) => {
         if (hostNetwork) {
@@ -249,16 +251,10 @@ export const controllerChecks: readonly Check[] = [
           );
         }
         return judging(facts.accountAnnotations, (annotations) => {
-          const client = annotations["azure.workload.identity/client-id"];
-          const isUsed = podLabels["azure.workload.identity/use"] === "true";
-          if (client !== undefined && !isUsed) {
-            const lack = "its pods lack the label azure.workload.identity/use: true";
-            return fail(`the ServiceAccount names an Azure identity, but ${lack}`);
-          }
-          const role = annotations["eks.amazonaws.com/role-arn"];
-          if (role !== undefined && !/^arn:aws[-a-z]*:iam::\d{12}:role\/.+/.test(role)) {
-            return fail(`eks.amazonaws.com/role-arn is not the ARN of a role: ${role}`);
-          }
+          const problem = clouds
+            .map(({ doctor }) => doctor.identityProblem?.({ annotations, podLabels }))
+            .find((one) => one !== undefined);
+          if (problem !== undefined) return fail(problem);
           return pass("nothing prevents the controller from getting its own identity");
         });
       }),

@@ -1,4 +1,4 @@
-import { noticeConditions } from "../../cloud/facts/known-clouds.ts";
+import { noticeConditions } from "../../cloud/facts/cloud-marks.ts";
 import type { KubeObject } from "../../contracts/kube-api.ts";
 import {
   type Amounts,

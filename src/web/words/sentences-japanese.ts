@@ -2,7 +2,7 @@
  * The core's sentences in Japanese. `{fact}` stands for a fact of the core's own sentence; a
  * bracketed part is omitted if it has none. A test compares each with the core's.
  */
-import { providerIdForms } from "../../cloud/facts/known-clouds.ts";
+import { providerIdForms } from "../../cloud/facts/cloud-marks.ts";
 import type { DrainReason } from "../../core/departure/drain-reason.ts";
 import type { PlannedReason } from "../../core/plan/fleet-plan.ts";
 import type { NotPlannedReason } from "../../core/plan/not-planned.ts";

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { detectCloud } from "../../../src/cloud/metadata/metadata-client.ts";
+import { detectCloud } from "../../../src/cloud/detect-cloud.ts";
 import { instant } from "../../../src/core/time/time.ts";
 import { realClock } from "../../../src/runtime/real-clock.ts";
 import { AwsMetadataServer } from "../../support/aws-metadata-server.ts";
