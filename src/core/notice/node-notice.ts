@@ -64,8 +64,8 @@ const causes: Readonly<Record<string, ConditionCause>> = Object.assign(
 );
 
 /** Looks up own properties only, since every object has a `constructor`. */
-function causeOf(name: string): ConditionCause | undefined {
-  return Object.hasOwn(causes, name) ? causes[name] : undefined;
+function ownCause(among: typeof causes, name: string): ConditionCause | undefined {
+  return Object.hasOwn(among, name) ? among[name] : undefined;
 }
 
 /** The shortest notice of Preempt. An event that has started may leave less. */
@@ -76,7 +76,7 @@ function ofCondition(condition: NodeCondition, node: NodeFacts, at: Instant): No
   if (isUnknown === true) return undefined;
   const found = readMessage(message);
   if (found.kind === "Fault") return undefined;
-  const cause = found.cause ?? causeOf(reason) ?? causeOf(type);
+  const cause = found.cause ?? ownCause(causes, reason) ?? ownCause(causes, type);
   if (cause === undefined || cause === "LeavesNothing") return undefined;
   const isSoon = cause === "SpotInterruption" || found.hasBegun;
   return {
@@ -223,7 +223,7 @@ function readMessage(message: string): ConditionMessage {
   const told = isAdvice || hasBegun ? undefined : dateIn(message);
   return {
     kind: "Event",
-    cause: isAdvice ? "RebalanceRecommendation" : eventCauses[type.toLowerCase()],
+    cause: isAdvice ? "RebalanceRecommendation" : ownCause(eventCauses, type.toLowerCase()),
     hasBegun,
     namedAt: parseHttpDate(told ?? ""),
     eventId: /EventId: ([0-9A-Za-z-]{8,80})/i.exec(message)?.[1],

@@ -109,6 +109,7 @@ describe("a node's own marks", () => {
     ["Freeze Scheduled: Sat, 01 Aug 2026 05:41:02 GMT.", undefined, undefined],
     ["SpotRebalanceRecommendation Advisory: .", "RebalanceRecommendation", undefined],
     ["IMDS query failed, exit code: 28", undefined, undefined],
+    ["Constructor Scheduled: Sat, 01 Aug 2026 05:41:02 GMT.", undefined, undefined],
   ])("are read from the message if the reason is the condition's own name: %s", (...row) => {
     const [message, cause, deadlineAt] = row;
     const notice = noticeOfNode(node(event("VMEventScheduled", message)), nowAt);
