@@ -14,14 +14,12 @@ import {
   freeName,
   hasFinalizer,
   isLive,
-  isNoticed,
   isPressing,
   isVoluntary,
   isWaitingAdvice,
   isWaitingRequest,
   mayBeIgnored,
 } from "./departure/departure.ts";
-import { isKnownPhase, type PhaseResult } from "./departure/ledger.ts";
 import { budgetVerdict, readBudgets } from "./limits/budget.ts";
 import { wereAsked } from "./limits/gate.ts";
 import {
@@ -33,7 +31,7 @@ import {
 } from "./notice/interruption.ts";
 import { ask, begin } from "./plan/begin.ts";
 import type { FleetPlan, PlannedDeparture } from "./plan/fleet-plan.ts";
-import { hold, type NoteEvent, note, type Why } from "./plan/hold.ts";
+import { hold, type NoteEvent, note, unreadableAs } from "./plan/hold.ts";
 import { withoutEarlyMoves } from "./plan/late-move.ts";
 import {
   isLeavingByAnother,
@@ -47,7 +45,8 @@ import {
 } from "./plan/plan.ts";
 import { explainPlan } from "./plan/plan-report.ts";
 import { type StartQuestion, startVerdict } from "./plan/start.ts";
-import { type BadPolicy, defaultPolicy, type Policy } from "./policy/policy.ts";
+import { underWay } from "./plan/under-way.ts";
+import { defaultPolicy, type Policy } from "./policy/policy.ts";
 import { releaseVerdict } from "./policy/release-answer.ts";
 import { explain } from "./reason/reason.ts";
 import { earliest, formatInstant, type Instant, instant, later, plus } from "./time/time.ts";
@@ -149,42 +148,6 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
 }
 
 /**
- * Continues a departure under way. If its policy is gone or cannot be read, a new leader undoes it:
- * another policy's rules must not apply, because it might release a machine that the policy keeps.
- * Under a notice it continues regardless.
- */
-function underWay(departure: Departure, pass: Pass): Decision[] {
-  const node = pass.nodes.get(departure.node.name);
-  const { phase } = departure.status;
-  if (!isKnownPhase(phase)) {
-    const detail = `a newer version of Lastcall, whose phase ${phase} is unknown to this one`;
-    return node ? [{ kind: "Skip", node, ...because("LeftToOthers", departure, { detail }) }] : [];
-  }
-  const end = endWithoutPolicy(departure, pass);
-  const reason = end?.reason ?? departure.status.reason ?? "Started";
-  const { detail } = end ?? {};
-  return [{ kind: "Continue", departure, end, ...because(reason, departure, { detail }) }];
-}
-
-/** Undefined if the policy is there, or is not needed: a requested release continues. */
-function endWithoutPolicy(departure: Departure, pass: Pass): PhaseResult | undefined {
-  const { status, cause, node } = departure;
-  if (!isVoluntary(cause) || isNoticed(departure)) return undefined;
-  if (status.phase === "RollingBack" || status.machine !== undefined) return undefined;
-  const seen = pass.nodes.get(node.name);
-  // What ends it otherwise undoes it as well. In a release, only a deletion does for certain.
-  const isEnding = status.phase !== "Releasing" && interruptionOf(departure, seen) !== undefined;
-  if (isEnding || departure.deletionAt !== undefined) return undefined;
-  const name = departure.policy ?? status.policy ?? defaultPolicy.name;
-  const unread = pass.bad.get(name);
-  if (unread !== undefined) return { event: "GaveUp", ...unreadableAs(unread) };
-  if (name === defaultPolicy.name) return undefined;
-  const own = seen?.uid === node.uid ? seen : undefined;
-  if (policyFor(departure, own, pass.snapshot.policies) !== defaultPolicy) return undefined;
-  return { event: "GaveUp", reason: "PlanChanged", detail: `its policy ${name} is deleted` };
-}
-
-/**
  * A user's request waits for its own instant, for a healthy fleet, for the budgets and until its
  * machine can be released, but for no window or other gate. Its deadline overrides fleet and
  * budgets, for one request after another. If its instant is past the node's deadline, the planned
@@ -239,10 +202,6 @@ function underName(policy: Policy, departure: Departure, { now }: Pass): Decisio
   const { departAt = now } = departure;
   const reason = isVoluntary(departure.cause) ? "Requested" : "Noticed";
   return [{ kind: "Move", departure, departAt, policy: name, ...because(reason, departure) }];
-}
-
-function unreadableAs({ name, problem }: BadPolicy): Why {
-  return { reason: "PolicyInvalid", detail: `${name}: ${problem}` };
 }
 
 /** Before its instant, a request is held only if the planned departure comes first. */

@@ -92,7 +92,7 @@ function ofCondition(condition: NodeCondition, node: NodeFacts, at: Instant): No
 
 /** Without a time of its own, an event is told from the next one by when its condition changed. */
 function undatedId(
-  { id }: Extract<AksMessage, { readonly kind: "Event" }>,
+  { id }: Extract<ConditionMessage, { readonly kind: "Event" }>,
   { since }: NodeCondition,
   { bootID, uid }: NodeFacts,
 ): string {

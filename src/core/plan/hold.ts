@@ -1,5 +1,6 @@
 import { because, type Decision } from "../departure/decision.ts";
 import type { Departure } from "../departure/departure.ts";
+import type { BadPolicy } from "../policy/policy.ts";
 import type { Reason } from "../reason/reason.ts";
 import { earlier, type Instant } from "../time/time.ts";
 import type { Pass } from "./plan.ts";
@@ -48,4 +49,8 @@ export function hold(departure: Departure, why: Why, pass: Pass): Decision[] {
   // The reason or the end of the hold has changed: unblock it first, so that the status records
   // each hold.
   return reason === why.reason && isSaid ? [] : [again];
+}
+
+export function unreadableAs({ name, problem }: BadPolicy): Why {
+  return { reason: "PolicyInvalid", detail: `${name}: ${problem}` };
 }
