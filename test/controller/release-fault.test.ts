@@ -307,3 +307,31 @@ const overloaded: KubeAnswer = {
   status: 500,
   body: { kind: "Status", status: "Failure", message: "etcdserver: request timed out" },
 };
+
+it.each([
+  ["its cloud does not answer", "CLOUD_UNREACHABLE"],
+  ["the API server refuses its last look", "API_REFUSED"],
+])(
+  "a release is given up after awaitMachine, however often the leader changes: %s",
+  async (_, code) => {
+    const world = await fleet();
+    const error = new LastcallError(code as "CLOUD_UNREACHABLE", "Cannot release: no", {
+      retryable: true,
+    });
+    const releaser = { ...world.releaser, release: () => Promise.reject(error) };
+    let led = 0;
+    while (world.statusOf("n1").phase !== "Ended" && led < 10) {
+      start(world, () => releaser);
+      await world.pass(minutes(4));
+      led += 1;
+      for (const { stop, done } of running.splice(0)) {
+        stop.abort();
+        await done;
+      }
+      await world.pass(minutes(30));
+    }
+    expect(world.statusOf("n1")).toMatchObject({ outcome: "Failed", reason: "ReleaseFailed" });
+    expect(led).toBeLessThanOrEqual(5);
+    expect(world.marksOf("n1")).toEqual([]);
+  },
+);

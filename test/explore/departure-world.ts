@@ -61,6 +61,8 @@ export const graceMs = 5000;
 export const policy = aPolicy({
   replacement: { when: "None", timeoutMs: seconds(1), onTimeout: "Proceed" },
   drain: rule({ timeoutMs: seconds(20) }),
+  // Its time is recorded once a minute: more of them would only be more of the same.
+  instance: { ...aPolicy().instance, awaitMachineMs: seconds(120) },
 });
 export const first: PhaseResult = { event: "Due", reason: "Spaced" };
 export const machineId = "machine-1";

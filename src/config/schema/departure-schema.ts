@@ -231,6 +231,9 @@ export const departureStatus: ObjectField = {
         providerID: textField({ description: "The `spec.providerID` of its Node." }),
       },
     },
+    releasingSeconds: counter(
+      "Seconds for which the release has been tried, once something has failed: instance.awaitMachine does not count the time without a leader or without the API server.",
+    ),
     drain,
     demands: {
       type: "list",

@@ -1,8 +1,13 @@
 import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
 import { drainAnswered, drainSent } from "../../core/drain/drain-memory.ts";
 import type { DrainAct } from "../../core/drain/drain-progress.ts";
-import type { AskedRequest, DepartureRequest, RequestAnswer } from "../../core/next/request.ts";
-import type { RequestFault } from "../../core/next/scene.ts";
+import {
+  type AskedRequest,
+  type DepartureRequest,
+  type RequestAnswer,
+  writesNode,
+} from "../../core/next/request.ts";
+import { isAway, type RequestFault } from "../../core/next/scene.ts";
 import { LastcallError } from "../../errors.ts";
 import type { DepartureOptions } from "./departure-options.ts";
 import type { DepartureTelemetry } from "./departure-telemetry.ts";
@@ -138,6 +143,7 @@ export class RequestsInFlight {
   #answered(request: DepartureRequest, answer: RequestAnswer): void {
     const { state } = this.#options;
     const { key } = request;
+    if (writesNode(request)) state.hears();
     const asked = state.memory.asked[key] ?? this.#askedAgain(request);
     state.setAsked(key, { ...asked, ...this.#now(), answer, fault: undefined });
   }
@@ -150,6 +156,7 @@ export class RequestsInFlight {
       onLeaseLost();
       return;
     }
+    if (fault.code.startsWith("API_") && !isAway(fault)) state.hears();
     const asked = state.memory.asked[key] ?? this.#askedAgain(request);
     const sinceMs = this.#failingSince(asked, fault);
     const event = faultEvents[kind];

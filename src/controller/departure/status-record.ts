@@ -273,6 +273,7 @@ function isProgress(before: DepartureStatus, after: DepartureStatus): boolean {
 }
 
 function withoutProgress(status: DepartureStatus) {
-  const { drain: _, demands: __, reason: ___, message: ____, ...rest } = withoutActions(status);
-  return rest;
+  const progress = ["drain", "demands", "reason", "message", "releasingSeconds"];
+  const fields = Object.entries(withoutActions(status));
+  return Object.fromEntries(fields.filter(([name]) => !progress.includes(name)));
 }

@@ -180,6 +180,8 @@ export interface DepartureStatus {
   readonly startedAt?: Instant | undefined;
   readonly endedAt?: Instant | undefined;
   readonly machine?: MachineRecord | undefined;
+  /** The time for which the release has been tried, once something has failed. */
+  readonly releasingSeconds?: number | undefined;
   readonly drain?: DrainCounts | undefined;
   /**
    * The budgets that other drains could compete for, as they were before this drain started: what

@@ -5,6 +5,7 @@ import { type PhaseResult, wasDrained } from "../departure/ledger.ts";
 import { withLeftBehind } from "../drain/drain-progress.ts";
 import { planDrain } from "../drain-plan/drain-plan.ts";
 import { machineLost, wholeIdentity } from "../notice/machine-lost.ts";
+import { millis } from "../time/time.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
 import type { LastLook } from "./scene.ts";
 import { isOurs } from "./without-record.ts";
@@ -57,6 +58,7 @@ export function lookedAt(
     ...{ late, target: node, drained: undefined, drain: undefined, emptyAt: undefined },
     ...{ lateSinceAt: isLate ? now.at : memory.lateSinceAt },
     phase: { ms: now.ms, number: now.number },
+    tried: { activeMs: millis(0), seenMs: now.ms },
   });
   return "Wait";
 }

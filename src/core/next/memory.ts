@@ -133,8 +133,8 @@ export interface Memory {
    * show yet.
    */
   readonly unansweredMs?: number | undefined;
-  /** Since when the API server refuses what the release needs (monotonic). */
-  readonly refusedMs?: number | undefined;
+  /** The time for which the release has been tried. */
+  readonly tried?: DrainClock | undefined;
 }
 
 /** What is on its way still arrives, whatever has been decided since. */

@@ -2,6 +2,7 @@ import type { MachineState } from "../cluster/machine.ts";
 import { formatDuration } from "../time/time.ts";
 import { takenByOthers } from "./cloud-takes.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
+import { triedMs } from "./release-clock.ts";
 import type { AskedRequest } from "./request.ts";
 import { isAway, type RequestFault } from "./scene.ts";
 
@@ -16,23 +17,16 @@ export function retried({ message }: RequestFault, evaluation: Evaluation): void
 
 /**
  * Whether the release has been tried for long enough, whoever refuses it: the cloud, or the API
- * server at the last look at the pods. If the machine is leaving by then, it is tried on. The time
- * in which nobody led, or the API server was away, does not count: the node is drained, and would
- * be for nothing.
+ * server at the last look at the pods. If the machine is leaving by then, it is tried on. An API
+ * server that is away refuses nothing.
  */
-function isTriedEnough({ code }: RequestFault, evaluation: Evaluation): boolean {
-  if (code === "MACHINE_LEAVING") return false;
-  const { refusedMs = Number.POSITIVE_INFINITY } = evaluation.memory;
-  const sinceMs = code.startsWith("API_") ? refusedMs : evaluation.memory.phase.ms;
-  return evaluation.now.ms >= triedUntilMs(sinceMs, evaluation);
-}
-
-function triedUntilMs(sinceMs: number, { scene }: Evaluation): number {
-  return sinceMs + scene.policy.instance.awaitMachineMs;
-}
-
 export function isLast(fault: RequestFault, evaluation: Evaluation): boolean {
-  return !fault.retryable || isTriedEnough(fault, evaluation);
+  if (!fault.retryable) return true;
+  return fault.code !== "MACHINE_LEAVING" && !isAway(fault) && leftMs(evaluation) <= 0;
+}
+
+function leftMs(evaluation: Evaluation): number {
+  return evaluation.scene.policy.instance.awaitMachineMs - triedMs(evaluation);
 }
 
 /** A cloud shows within this time that it has accepted a request. */
@@ -49,8 +43,8 @@ export function releaseFailed(fault: RequestFault, evaluation: Evaluation): Step
   noteFault(fault, evaluation);
   if (!isLast(fault, evaluation)) {
     retried(fault, evaluation);
-    const untilMs = triedUntilMs(evaluation.memory.phase.ms, evaluation);
-    if (untilMs > now.ms) evaluation.lookAtMs(untilMs);
+    const restMs = leftMs(evaluation);
+    if (restMs > 0) evaluation.lookAtMs(now.ms + restMs);
     return "Wait";
   }
   if (evaluation.isNoticed) return unreleased(fault, evaluation);
@@ -97,14 +91,9 @@ function seenAfter(
   return evaluation.faultOf("machine") === undefined ? undefined : "Unknown";
 }
 
-/** Since when the API server refuses, and what got no answer. */
-function noteFault(fault: RequestFault, evaluation: Evaluation): void {
-  const { code } = fault;
-  const { now, memory } = evaluation;
-  if (isAway(fault)) evaluation.remember({ refusedMs: undefined });
-  else if (code.startsWith("API_") && memory.refusedMs === undefined) {
-    evaluation.remember({ refusedMs: now.ms });
-  }
+/** When something got no answer. */
+function noteFault({ code }: RequestFault, evaluation: Evaluation): void {
+  const { memory } = evaluation;
   const { machine } = evaluation.scene.departure.status;
   const asked = machine && memory.asked[releaseKey(machine.id)];
   if (code === "CLOUD_UNREACHABLE" && asked?.answeredMs !== undefined) {

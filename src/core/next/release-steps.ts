@@ -2,9 +2,11 @@ import type { PhaseEvent } from "../departure/ledger.ts";
 import { bindingMs } from "../drain/drain-time.ts";
 import type { ReleaseMode } from "../policy/policy.ts";
 import { releaseModeOf } from "../policy/release-answer.ts";
+import type { Millis } from "../time/time.ts";
 import { type Evaluation, firstUnmet, type Step, type StepFinding } from "./evaluation.ts";
 import { deletedBefore, isLookedAfter, lookedAt } from "./last-look.ts";
 import { machineRecorded, providerOf } from "./machine-record.ts";
+import { triedMs } from "./release-clock.ts";
 import { isLast, releaseFailed, releaseKey, retried } from "./release-fault.ts";
 import { isAway } from "./scene.ts";
 
@@ -54,18 +56,19 @@ export function released(evaluation: Evaluation): StepFinding {
   const mode = modeOf(evaluation);
   if (mode === "None") return "Wait";
   if (evaluation.memory.kept !== undefined) return evaluation.memory.kept;
+  const ms = triedMs(evaluation);
   const isGone = evaluation.memory.releasedNumber !== undefined;
   const found = isGone ? undefined : machineGone(mode, evaluation);
   if (found !== undefined) return found;
   if (!isLookedAfter(evaluation)) return "Wait";
-  return nodeRemoved(evaluation);
+  return nodeRemoved(ms, evaluation);
 }
 
 /**
- * Deletes the Node of a machine that is gone. If that is refused for long, the Node is left to
- * others: its marks are removed, since a new machine may take it over.
+ * Deletes the Node of a machine that is gone. If that is refused for long, also if the leader
+ * changes, the Node is left to others: its marks are removed, since a new machine may take it over.
  */
-function nodeRemoved(evaluation: Evaluation): StepFinding {
+function nodeRemoved(tried: Millis, evaluation: Evaluation): StepFinding {
   const { memory, scene, now } = evaluation;
   const key = "remove node";
   const isAnswered = evaluation.ask({ kind: "RemoveNode", key }) !== undefined;
@@ -74,7 +77,8 @@ function nodeRemoved(evaluation: Evaluation): StepFinding {
   const isGone = fault !== undefined && scene.node?.uid !== scene.departure.node.uid;
   if (isAnswered || isGone) return { event: "Released", reason: "Released" };
   if (fault === undefined) return "Wait";
-  const endsMs = sinceMs + scene.policy.instance.awaitMachineMs;
+  const { awaitMachineMs } = scene.policy.instance;
+  const endsMs = Math.min(sinceMs + awaitMachineMs, now.ms + 2 * awaitMachineMs - tried);
   if (now.ms >= endsMs && !isInFlight && !isAway(fault)) {
     return { event: "Released", reason: "Released", detail: fault.message };
   }

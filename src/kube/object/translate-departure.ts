@@ -18,6 +18,7 @@ import {
   instantOf,
   isFields,
   listOf,
+  numberOf,
   textListOf,
   textOf,
 } from "../../core/json/json-field.ts";
@@ -148,6 +149,7 @@ function statusOf(raw: Fields): DepartureStatus {
     endedAt: instantOf(raw.endedAt),
     nodeCreatedAt: instantOf(raw.nodeCreatedAt),
     machine: isFields(machine) ? (machine as unknown as MachineRecord) : undefined,
+    releasingSeconds: numberOf(raw.releasingSeconds),
     drain: isFields(drain) ? (drain as unknown as DrainCounts) : undefined,
     demands: Array.isArray(demands) ? (demands as readonly BudgetDemand[]) : undefined,
     policy: textOf(raw.policy),

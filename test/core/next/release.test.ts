@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
+import type { DepartureStatus } from "../../../src/core/departure/departure.ts";
 import { statusNoticed } from "../../../src/core/departure/ledger.ts";
 import { freshMemory, type Memory } from "../../../src/core/next/memory.ts";
 import { next } from "../../../src/core/next/next.ts";
+import type { RequestFault } from "../../../src/core/next/scene.ts";
 import { aDeparture, aNode, aPolicy } from "../fleet-builder.ts";
 import {
   aScene,
@@ -20,6 +22,14 @@ const start: Memory = {
   ...freshMemory(timeAt(0, 1)),
   ...{ markedFor: "Planned undefined undefined", cordonedMs: -60_000 },
 };
+
+/** What one leader sees of a release; `deafMs`: how long the API server answers nothing. */
+interface Term {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly fault?: RequestFault;
+  readonly deafMs?: number;
+}
 
 const nameless = { ...theNode, providerID: undefined };
 const releasing = statusIn(["Preparing", "Draining", "Releasing"]);
@@ -96,24 +106,64 @@ it("a new leader releases the machine that is recorded, although its Node is gon
   expect(requests).toMatchObject([{ kind: "Release", machineId, providerID }]);
 });
 
-it("a release is tried for its own time by each leader: that without one does not count", () => {
+describe("a release that gets no answer", () => {
   const machine = { id: "id-1", mode: "Recreate" } as const;
-  const departure = { status: { ...releasing, machine } };
   const running = { kind: "Present", id: "id-1", bornAt: undefined, running: true } as const;
-  const facts = { machine: known(running, 99) };
-  const scene = aScene({ departure, node: marked(), facts });
-  const resumedMs = 7_200_000;
   const { awaitMachineMs } = policy.instance;
-  const resumed: Memory = { ...start, phase: { ms: resumedMs, number: 1 }, unansweredMs: 0 };
-  const fault = { code: "CLOUD_UNREACHABLE", message: "no response", retryable: true };
-  const againMs = 2 * resumedMs;
-  const asked = { "release id-1": unanswered("Release", { fault, againMs }) };
-  const early = next(scene, { ...resumed, asked }, timeAt(resumedMs + 1000, 2));
-  expect(early.status).toMatchObject({ phase: "Releasing", reason: "ReleaseRetried" });
-  const endsMs = resumedMs + awaitMachineMs;
-  expect(early.lookAgainAt).toBe(at(endsMs));
-  const { status } = next(scene, early.memory, timeAt(endsMs, 3));
-  expect(status).toMatchObject({ phase: "RollingBack", reason: "ReleaseFailed" });
+  const cloud = { code: "CLOUD_UNREACHABLE", message: "no response", retryable: true };
+
+  /** One leader tries from `fromMs` on, to `toMs`; returns the status as it has written it. */
+  function tried(before: DepartureStatus, { fromMs, toMs, fault = cloud, deafMs = 0 }: Term) {
+    const againMs = 1e12;
+    const asked = { "release id-1": unanswered("Release", { fault, againMs }) };
+    const phase = { ms: fromMs, number: 1 };
+    let memory: Memory = { ...start, phase, unansweredMs: 0, asked };
+    let [status, ms, number] = [before, fromMs, 1];
+    while (ms <= toMs) {
+      number += 1;
+      const facts = { machine: known(running, 99) };
+      const heardMs = ms < fromMs + deafMs ? fromMs : ms;
+      const scene = aScene({ departure: { status }, node: marked(), facts, heardMs });
+      const out = next(scene, memory, timeAt(ms, number));
+      status = out.status;
+      if (status.phase !== "Releasing") break;
+      memory = { ...out.memory, intended: undefined };
+      ms = (out.lookAgainAt ?? at(toMs + 1)) - at(0);
+    }
+    return { status, ms };
+  }
+
+  const begun = { ...releasing, machine };
+
+  it("is tried for instance.awaitMachine by all leaders together", () => {
+    let status: DepartureStatus = begun;
+    const eachMs = awaitMachineMs / 4;
+    for (let leader = 0; leader < 4; leader += 1) {
+      // An hour without a leader is between them, and does not count.
+      const fromMs = leader * (eachMs + 3_600_000);
+      expect(status).toMatchObject({ phase: "Releasing" });
+      ({ status } = tried(status, { fromMs, toMs: fromMs + eachMs }));
+    }
+    expect(status.releasingSeconds).toBeGreaterThanOrEqual((awaitMachineMs / 1000) * 0.9);
+    const last = 4 * (eachMs + 3_600_000);
+    const { status: after, ms } = tried(status, { fromMs: last, toMs: last + awaitMachineMs });
+    expect(after).toMatchObject({ phase: "RollingBack", reason: "ReleaseFailed" });
+    expect(ms - last).toBeLessThanOrEqual(eachMs);
+  });
+
+  it("does not count the time in which the API server was away", () => {
+    const toMs = 2 * awaitMachineMs;
+    const { status } = tried(begun, { fromMs: 0, toMs, deafMs: 1.5 * awaitMachineMs });
+    expect(status.phase).toBe("Releasing");
+  });
+
+  it("is given up for an API server that refuses its last look, by the same time", () => {
+    const fault = { code: "API_REFUSED", message: "500: no pods", retryable: true };
+    const toMs = awaitMachineMs - 1000;
+    expect(tried(begun, { fromMs: 0, toMs, fault }).status.phase).toBe("Releasing");
+    const { status } = tried(begun, { fromMs: 0, toMs: awaitMachineMs, fault });
+    expect(status).toMatchObject({ phase: "RollingBack", reason: "ReleaseFailed" });
+  });
 });
 
 it("a machine that is gone is released, although its Node may not be deleted", () => {
@@ -130,6 +180,12 @@ it("a machine that is gone is released, although its Node may not be deleted", (
   expect(next(scene, early.memory, timeAt(awaitMachineMs, 3)).status).toMatchObject({
     ...{ phase: "Ended", reason: "Released", outcome: "Planned" },
     message: expect.stringContaining("the webhook denied it"),
+  });
+  // By all leaders together as well, each of which tries anew.
+  const late = { ...departure.status, releasingSeconds: (2 * awaitMachineMs) / 1000 };
+  const last = aScene({ departure: { status: late }, node: marked() });
+  expect(next(last, { ...start, releasedNumber: 1, asked }, timeAt(1000, 2)).status).toMatchObject({
+    ...{ phase: "Ended", reason: "Released" },
   });
   // An API server that is away refuses nothing.
   const away = unanswered("RemoveNode", { againMs });

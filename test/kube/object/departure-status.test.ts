@@ -13,6 +13,7 @@ const status: Required<DepartureStatus> = {
   endedAt: at("2026-11-20T12:05:00Z"),
   nodeCreatedAt: at("2026-11-19T12:00:00Z"),
   machine: { id: "i-1", mode: "Recreate" },
+  releasingSeconds: 120,
   drain: { total: 3, left: 0, evicted: 2, forced: 1, waiting: 0, blocked: 0, cut: 0 },
   demands: [{ budget: "default/web", pods: 2, disruptionsAllowed: 1 }],
   actions: [
