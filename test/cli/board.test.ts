@@ -149,7 +149,7 @@ describe("The board", () => {
       );
     // Node N leaves in 20 - N hours.
     expect(order("Leaving").slice(0, 3)).toEqual(["spot-0", "spot-17", "spot-16"]);
-    expect(order("Name").slice(0, 3)).toEqual(["spot-0", "spot-1", "spot-10"]);
+    expect(order("Name").slice(0, 3)).toEqual(["spot-0", "spot-1", "spot-2"]);
   });
 
   it("shows every pod of a notice on 80x24, and what happens to them without Lastcall", () => {
@@ -264,6 +264,11 @@ describe("A node's row", () => {
       "pods that a budget blocks",
       { kind: "Draining", podsLeft: 2, podsTotal: 5, blocked: 1 },
       "2 of 5 pods still there, 1 blocked by a budget",
+    ],
+    [
+      "its only pod terminating",
+      { kind: "Draining", podsLeft: 1, podsTotal: 1, blocked: 0 },
+      "now        1 of 1 pod still there",
     ],
     ["no pods left", { kind: "Releasing" }, "drained, releasing"],
     ["been cancelled", { kind: "RollingBack" }, "stays      uncordoned"],

@@ -42,7 +42,7 @@ describe("a planned departure", () => {
     const entry = ledgerOf(world, "n0").timeline?.find(
       ({ step }) => step === "NoCapacityElsewhere",
     );
-    expect(entry?.result).toContain("(0 of 1 nodes: 1 short of cpu)");
+    expect(entry?.result).toContain("(0 of 1 node: 1 short of cpu)");
     expect(ledgerOf(world, "n0").outcome).toBe("Planned");
   });
 

@@ -258,7 +258,7 @@ export const sentenceTable: readonly Row[] = [
     "No node is leaving now",
     "1 node is leaving now (n1)",
     "2 nodes are leaving now (n1, n2)",
-    "1000 nodes are leaving now (n1, n10, n100 and 997 more)",
+    "1000 nodes are leaving now (n1, n2, n3 and 997 more)",
   ],
   [
     "nodes on hold",
@@ -269,7 +269,7 @@ export const sentenceTable: readonly Row[] = [
     "",
     "1 node is on hold (n1)",
     "2 nodes are on hold (n1, n2)",
-    "1000 nodes are on hold (n1, n10, n100 and 997 more)",
+    "1000 nodes are on hold (n1, n2, n3 and 997 more)",
   ],
   [
     "agents",

@@ -174,7 +174,7 @@ function whyText(
 function drainText(doing: Extract<NodeActivity, { kind: "Draining" }>): string {
   const { podsLeft, podsTotal, blocked } = doing;
   const held = blocked === 0 ? "" : `, ${blocked} blocked by a budget`;
-  return `${podsLeft} of ${podsTotal} pods still there${held}`;
+  return `${podsLeft} of ${counted(podsTotal, "pod")} still there${held}`;
 }
 
 function takenText(doing: Extract<NodeActivity, { kind: "Taken" }>, now: Instant): string {

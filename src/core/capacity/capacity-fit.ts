@@ -266,7 +266,7 @@ function detailOf(
     .toSorted((a, b) => b.count - a.count || (a.misfit < b.misfit ? -1 : 1))
     .map(({ misfit, count }) => `${count} ${misfit}`);
   const found = words.length === 0 ? "" : `: ${words.join(", ")}`;
-  return `0 of ${misfits.length} nodes${found}`;
+  return `0 of ${misfits.length} ${misfits.length === 1 ? "node" : "nodes"}${found}`;
 }
 
 export interface CapacityQuestion {

@@ -129,6 +129,6 @@ describe("the search for capacity on random fleets reports the pods that fit now
     const alone = pods.filter((pod) => podsWithoutCapacity([pod], capacities).length === 1);
     const names = unplaced.map((words) => words.split(" ")[0]);
     for (const { name } of alone) expect(names).toContain(name);
-    for (const words of unplaced) expect(words).toContain(`0 of ${capacities.length} nodes`);
+    for (const words of unplaced) expect(words).toContain(`0 of ${capacities.length} node`);
   });
 });

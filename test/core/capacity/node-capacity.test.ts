@@ -94,7 +94,7 @@ describe("a leaving pod", () => {
     ],
     ["has unknown requests", pod("p"), {}, undefined],
   ])("that %s", (_, leaving, other, lacks) => {
-    const expected = lacks === undefined ? [] : [`p 0 of 1 nodes: ${lacks}`];
+    const expected = lacks === undefined ? [] : [`p 0 of 1 node: ${lacks}`];
     expect(unplaced([leaving], [machine("n2", other)])).toEqual(expected);
   });
 
@@ -121,7 +121,7 @@ describe("a leaving pod", () => {
     const full = machine("n2", { allocatable: { ...size, pods: 1 } });
     const there = asking("q", {}, { nodeName: "n2" });
     expect(unplaced([asking("p", {})], [full], [there])).toEqual([
-      "p 0 of 1 nodes: 1 short of pods",
+      "p 0 of 1 node: 1 short of pods",
     ]);
   });
 });
@@ -131,7 +131,7 @@ describe("pods that leave together", () => {
 
   it("cannot share the same capacity", () => {
     expect(unplaced([cores("a", 3), cores("b", 3)], [machine("n2")])).toEqual([
-      "b 0 of 1 nodes: 1 short of cpu",
+      "b 0 of 1 node: 1 short of cpu",
     ]);
   });
 
@@ -167,7 +167,7 @@ describe("a drain plan that knows the other nodes", () => {
 
   it("warns about the pods that fit on no node", () => {
     expect(warned([asking("big", big), asking("small", {})])).toEqual([
-      "big: 0 of 1 nodes: 1 short of cpu",
+      "big: 0 of 1 node: 1 short of cpu",
     ]);
   });
 
