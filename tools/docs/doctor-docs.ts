@@ -63,7 +63,8 @@ queried with the caller's credentials. On a workstation these are a person's, if
 the controller's, which has fewer permissions in the cluster, so more checks are skipped there.
 
 What cannot be known is \`Skip\` and never \`Pass\`: an option that comes from a ConfigMap, a Secret or a file
-(\`valueFrom\`, \`envFrom\`, \`--config\`), or a trial that the caller may not make.
+(\`valueFrom\`, \`envFrom\`, \`--config\`), or from a shell or a wrapper that starts Lastcall, or a trial that the
+caller may not make.
 
 ## Dry runs
 
