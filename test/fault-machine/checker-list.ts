@@ -11,6 +11,7 @@ import {
   releasedRightMachine,
   releasedWhenEmpty,
 } from "./checkers/act-checkers.ts";
+import { actionsAreUndone } from "./checkers/action-checkers.ts";
 import { cordonsEnd } from "./checkers/cordon-checkers.ts";
 import { graceIsKept, othersCordonStays, undisturbedStays } from "./checkers/pod-checkers.ts";
 import {
@@ -54,6 +55,7 @@ export const checkers: readonly Checker[] = [
   markHasDeparture,
   phasesEnd,
   cordonsEnd,
+  actionsAreUndone,
   noticeIsActedOn,
   calmIsRest,
   writesAreFew,

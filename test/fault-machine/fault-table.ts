@@ -1,4 +1,5 @@
 import type { FaultKind } from "./fault.ts";
+import { actionFaults } from "./faults/action-faults.ts";
 import { apiFaults } from "./faults/api-faults.ts";
 import { cloudFaults } from "./faults/cloud-faults.ts";
 import { listFaults } from "./faults/list-faults.ts";
@@ -16,4 +17,5 @@ export const faultTable: Readonly<Record<string, FaultKind>> = {
   ...peopleFaults,
   ...listFaults,
   ...rivalFaults,
+  ...actionFaults,
 };

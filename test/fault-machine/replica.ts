@@ -4,6 +4,7 @@ import { seededRng } from "../../src/core/chance/chance.ts";
 import { millis } from "../../src/core/time/time.ts";
 import { LeaderLease } from "../../src/kube/lease/leader-lease.ts";
 import { onServerTime } from "../../src/kube/server-clock.ts";
+import { processActions } from "./process-actions.ts";
 import { ProcessApi } from "./process-api.ts";
 import { ProcessClock } from "./process-clock.ts";
 import { ProcessCloud } from "./process-cloud.ts";
@@ -134,6 +135,7 @@ export class Replica {
       log: this.#log(process),
       leadership: new LeaderLease(lease),
       releaserFor: () => cloud,
+      actionPorts: processActions({ stage, process, clock }),
       launchTimes: cloud,
       dryRun: false,
     });

@@ -39,6 +39,15 @@ export type TraceEvent = { readonly at: At } & (
       readonly result: string;
     }
   | {
+      /** A receiver is asked to change something around a machine, or to undo it. */
+      readonly kind: "Action";
+      readonly process: string;
+      readonly call: "apply" | "undo";
+      readonly name: string;
+      readonly departure: string;
+      readonly key: string;
+    }
+  | {
       readonly kind: "Machine";
       readonly what: "Launched" | "Registered" | "Noticed" | "Stopping" | "Gone";
       readonly name: string;
@@ -80,6 +89,8 @@ function textOf(event: TraceEvent): string {
       return `  ${event.process} sees ${event.what}`;
     case "CloudCall":
       return `${event.process} cloud ${event.call} ${event.machine} -> ${event.result}`;
+    case "Action":
+      return `${event.process} action ${event.call} ${event.name} of ${event.departure}`;
     case "Machine":
       return `machine ${event.name} (${event.id.slice(-4)}) ${event.what} ${event.because ?? ""}`;
     case "Fault":

@@ -59,6 +59,8 @@ export interface AssemblyOptions {
   readonly joinWithinMs?: ControllerOptions["joinWithinMs"];
   /** Reaches the hosts that policies name. Default: no action can run, no alert is known. */
   readonly actions?: Pick<ActionPortOptions, "allowed" | "env" | "follow"> | undefined;
+  /** In place of those of `actions`: for a model, which has no network. */
+  readonly actionPorts?: ActionPorts | undefined;
   /** Reads the launch times of machines from their cloud. */
   readonly launchTimes?: LaunchTimes | undefined;
   /** The sources of notices from outside the cluster, for the watched fleet. */
@@ -162,7 +164,7 @@ function portsOf(
 
 function actionPortsOf(options: AssemblyOptions, fleet: Fleet): ActionPorts | undefined {
   const { actions, api, namespace, clock, rng, log, metrics } = options;
-  if (actions === undefined) return undefined;
+  if (actions === undefined) return options.actionPorts;
   return actionPorts({
     ...{ ...actions, api, namespace, clock, rng },
     machines: () => ownedMachines(fleet.view()),

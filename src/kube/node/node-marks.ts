@@ -330,7 +330,7 @@ export class KubeNodeMarks implements NodeMarks {
     };
     const isBeingWritten = this.#conditions.has(name);
     this.#conditions.set(name, request);
-    if (!isBeingWritten) void this.#writeCondition(name, request);
+    if (!isBeingWritten) this.#writeCondition(name, request).catch(() => undefined);
   }
 
   /** Writes one at a time, so that the last write wins. */

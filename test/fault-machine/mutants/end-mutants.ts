@@ -77,28 +77,6 @@ export const endMutants: readonly Mutant[] = [
     kinds: ["refuse-status"],
   },
   {
-    name: "a roll-back that cannot be recorded is not carried out",
-    edits: [
-      edit(
-        "core/next/without-record.ts",
-        "recordedWithinMs = minutes(1)",
-        "recordedWithinMs = minutes(1e6)",
-      ),
-    ],
-    kinds: ["refuse-status"],
-  },
-  {
-    name: "a node that was given back without a record is drained by the next leader",
-    edits: [
-      edit(
-        "core/next/without-record.ts",
-        "if (isThere && read.node?.unschedulable === false) return",
-        "if (isThere && read.node === undefined) return",
-      ),
-    ],
-    kinds: ["refuse-status", "kill"],
-  },
-  {
     name: "requests that are refused are sent for ever",
     edits: [
       edit(

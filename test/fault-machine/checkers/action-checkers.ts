@@ -1,0 +1,34 @@
+import type { Checker } from "../checker.ts";
+import type { DepartureObject } from "../view.ts";
+
+const withMachine = ["Planned", "Preempted", "Forced", "Expired"];
+
+export const actionsAreUndone: Checker = {
+  name: "actions-are-undone",
+  rule: "what a departure has changed around a machine that stays is undone, whoever leads by then",
+  start: () => {
+    /** By key: what is in effect, and for which Departure. */
+    const inEffect = new Map<string, { readonly uid: string; readonly name: string }>();
+    /** By name, which a later Departure of the node may have again. */
+    const uids = new Map<string, string>();
+    const outcomes = new Map<string, string | undefined>();
+    return (event) => {
+      if (event.kind === "Change" && event.storage.startsWith("departures.")) {
+        const { metadata, status } = event.object as DepartureObject;
+        uids.set(metadata.name, metadata.uid);
+        outcomes.set(metadata.uid, status?.outcome);
+      }
+      if (event.kind === "Action") {
+        const { key, departure: name } = event;
+        if (event.call === "undo") inEffect.delete(key);
+        else inEffect.set(key, { uid: uids.get(name) ?? "", name });
+      }
+      if (event.kind !== "End") return undefined;
+      const left = [...inEffect.values()].find(
+        ({ uid }) => !withMachine.includes(outcomes.get(uid) ?? ""),
+      );
+      if (left === undefined) return undefined;
+      return `an action of ${left.name} is still in effect: ${outcomes.get(left.uid) ?? "it is gone"}`;
+    };
+  },
+};
