@@ -257,7 +257,7 @@ describe("an act", () => {
     };
     expect(await perform(freeze(72))).toMatchObject({ kind: "Done" });
     expect((await acts.preview(freeze(4))).says[1]).toBe(
-      "That ends the current freeze sooner: it is frozen until 2026-11-23T00:00:00Z",
+      "That ends the current freeze of policy spot sooner: it is frozen until 2026-11-23T00:00:00Z",
     );
     expect((await acts.preview(freeze(96))).says).toHaveLength(2);
   });

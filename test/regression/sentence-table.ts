@@ -197,7 +197,7 @@ export const sentenceTable: readonly Row[] = [
       const plan = { policy: aPolicy({ paused: true }), matched: count } as PolicyPlan;
       return policyStanding(plan, []).explain;
     },
-    "The policy is paused: 0 nodes without a departure time",
+    "The policy is paused, and selects no node",
     "The policy is paused: 1 node without a departure time",
     "The policy is paused: 2 nodes without a departure time",
     "The policy is paused: 1000 nodes without a departure time",

@@ -153,7 +153,9 @@ export function freezeSays(
   return [
     `No planned departure of policy ${policy} starts before ${briefInstant(until)}, unless its deadline forces it`,
     ...(isShorter
-      ? [`That ends the current freeze sooner: it is frozen until ${briefInstant(seen)}`]
+      ? [
+          `That ends the current freeze of policy ${policy} sooner: it is frozen until ${briefInstant(seen)}`,
+        ]
       : []),
   ];
 }

@@ -44,10 +44,11 @@ export function blockedNodes({ notPlanned }: FleetPlan, policy: string): readonl
 export function policyStanding(plan: PolicyPlan, blocked: readonly NotPlanned[]): PolicyStanding {
   const { policy, matched, forecast, release, health } = plan;
   if (policy.paused) {
-    return {
-      reason: "Paused",
-      explain: `The policy is paused: ${nodeCount(matched)} without a departure time`,
-    };
+    const explain =
+      matched === 0
+        ? "The policy is paused, and selects no node"
+        : `The policy is paused: ${nodeCount(matched)} without a departure time`;
+    return { reason: "Paused", explain };
   }
   if (matched === 0) return { reason: "NoNodes", explain: noNodes(plan) };
   const explain = explainForecast(plan);

@@ -49,6 +49,10 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   [/^It cannot be read, and its node stays: (.+)$/, "読み取れないため、ノードは残ります: $1"],
   [/^It cannot be read: (.+)$/, "読み取れません: $1"],
   [
+    /^The policy is paused, and selects no node$/,
+    "ポリシーは一時停止中で、選択するノードがありません",
+  ],
+  [
     /^The policy is paused: (\d+) nodes? without a departure time$/,
     "ポリシーは一時停止中で、$1 台のノードに出発時刻がありません",
   ],
@@ -225,8 +229,8 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     "ポリシー $1 の予算を待ちますが、時間帯、凍結、保留は待ちません",
   ],
   [
-    /^That ends the current freeze sooner: it is frozen until (\S+)$/,
-    "今の凍結より早く終わります。今は $1 までです",
+    /^That ends the current freeze of policy (\S+) sooner: it is frozen until (\S+)$/,
+    "ポリシー $1 の今の凍結より早く終わります。今は $2 までです",
   ],
   [
     /^The lifetime\.max of (\S+) by policy (.+) ends at (\S+) even so: a machine with such a limit is terminated then, without a drain before$/,
