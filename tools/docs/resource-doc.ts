@@ -30,7 +30,7 @@ function pageOf(resource: ResourceDefinition): string {
     `${notice}# ${kind}`,
     description,
     `\`${apiGroup}/${apiVersion}\`, cluster-scoped. \`kubectl get ${plural}\` (short \`${shortName}\`) shows ${names(narrow)}${also}.`,
-    "Durations are written as in Go (`90s`, `12h30m`), instants in RFC 3339 (`2026-12-01T00:00:00Z`).",
+    "Durations are written as in Go (`90s`, `12h30m`), instants in RFC 3339 (`2026-12-01T00:00:00Z`). How a departure ends: [outcomes](../glossary.md#outcomes).",
     `## spec\n\n${fieldTable(spec, "")}`,
     ...refusals(spec),
     `## status\n\n${fieldTable(status, "")}`,

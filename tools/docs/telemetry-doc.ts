@@ -11,7 +11,7 @@ import {
 export function generateTelemetryDocs(): Map<string, string> {
   const parts = [
     "<!-- Generated from src/server/metrics.ts and src/contracts/telemetry.ts by `npm run generate`. -->\n# Metrics and Events",
-    "The controller serves its metrics on `:9101/metrics`; an agent serves the counters that it increments. No label contains a node, a pod or an event id. Which of them to watch: [Running it](../running.md#what-to-watch).",
+    "The controller serves its metrics on `:9101/metrics`; an agent serves the counters that it increments. No label contains a node, a pod or an event id. Which of them to watch: [Running it](../running.md#what-to-watch). What each outcome means: [outcomes](../glossary.md#outcomes).",
     "## Metrics",
     metricTable(),
     bucketText(),
