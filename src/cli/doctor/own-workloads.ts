@@ -2,6 +2,7 @@ import { clouds } from "../../cloud/clouds.ts";
 import type { RemovalTool } from "../../contracts/cloud-descriptor.ts";
 import type { KubeObject } from "../../contracts/kube-api.ts";
 import {
+  type Fields,
   fieldsOf,
   listOf,
   numberOf,
@@ -215,11 +216,19 @@ function ownPod(pod: KubeObject): OwnPod {
     waiting: waiting.find(
       (reason) => reason !== "ContainerCreating" && reason !== "PodInitializing",
     ),
-    unscheduled: textOf(
-      conditions.find(({ type, reason }) => type === "PodScheduled" && reason === "Unschedulable")
-        ?.message,
-    ),
+    unscheduled: unscheduledWhy(pod, conditions),
   };
+}
+
+/** What the scheduler says of a pod without a node; it may be gated, or nobody schedules it. */
+function unscheduledWhy({ spec, status }: KubeObject, conditions: readonly Fields[]) {
+  const isPending = valueAt(status, ["phase"]) === "Pending";
+  const found = conditions.find(
+    ({ type, status: is }) => type === "PodScheduled" && is === "False",
+  );
+  if (found !== undefined) return textOf(found.message) || textOf(found.reason);
+  const hasNode = textOf(valueAt(spec, ["nodeName"])) !== undefined;
+  return isPending && !hasNode ? "not scheduled yet" : undefined;
 }
 
 /**

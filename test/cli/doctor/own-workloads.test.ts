@@ -188,6 +188,33 @@ describe("a pod of Lastcall", () => {
     const pending = { ...pod(part("lastcall", "agent"), "x"), status: { conditions } };
     expect(ownPods([pending])[0]?.unscheduled).toBe(message);
   });
+  it.each([
+    [
+      "that is gated",
+      [
+        {
+          reason: "SchedulingGated",
+          message: "Scheduling is blocked due to non-empty scheduling gates",
+        },
+      ],
+      "Scheduling is blocked due to non-empty scheduling gates",
+    ],
+    [
+      "that the scheduler refused without words",
+      [{ reason: "Unschedulable", message: "" }],
+      "Unschedulable",
+    ],
+    ["that no scheduler has seen", [], "not scheduled yet"],
+  ])("says why it has no node, also one %s", (_, told, expected) => {
+    const conditions = told.map((one) => ({ type: "PodScheduled", status: "False", ...one }));
+    const pending = {
+      ...pod(part("lastcall", "controller"), "x"),
+      status: { phase: "Pending", conditions },
+    };
+    expect(ownPods([pending])[0]?.unscheduled).toBe(expected);
+    const running = { ...pending, status: { phase: "Running", conditions: [] } };
+    expect(ownPods([running])[0]?.unscheduled).toBeUndefined();
+  });
   it("has no waiting reason while its container is being created", () => {
     expect(waitingOf("ContainerCreating")).toBeUndefined();
   });
