@@ -194,6 +194,8 @@ export interface UnmarkTarget {
   readonly name: string;
   readonly uid: string;
   readonly departure: string;
+  /** As the watch shows it, for a node that may not be read. */
+  readonly seen?: NodeFacts | undefined;
 }
 
 export type MarkResult =

@@ -6,6 +6,7 @@ import { listFaults } from "./faults/list-faults.ts";
 import { nodeFaults } from "./faults/node-faults.ts";
 import { peopleFaults } from "./faults/people-faults.ts";
 import { processFaults } from "./faults/process-faults.ts";
+import { rightFaults } from "./faults/right-faults.ts";
 import { rivalFaults } from "./faults/rival-faults.ts";
 
 /** Every kind of fault there is. A new one is a new row, and is drawn from then on. */
@@ -18,4 +19,5 @@ export const faultTable: Readonly<Record<string, FaultKind>> = {
   ...listFaults,
   ...rivalFaults,
   ...actionFaults,
+  ...rightFaults,
 };

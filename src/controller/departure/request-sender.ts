@@ -58,7 +58,7 @@ export class RequestSender {
       case "DropInstant":
         return done(writer.dropInstant(departure));
       case "Uncordon":
-        return marks.uncordon({ name, uid, departure: request.departure });
+        return marks.uncordon({ name, uid, departure: request.departure, seen: request.seen });
       case "HandOver":
         return { kind: await writer.handOver(departure, request.owner) };
       case "Reserve":

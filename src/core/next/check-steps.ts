@@ -202,10 +202,11 @@ function heldBack(found: PhaseResult, evaluation: Evaluation): StepFinding {
 
 /** Suspends the actions and uncordons the node, then ends the phase. */
 function freedBefore(found: PhaseResult, evaluation: Evaluation): StepFinding {
-  const { departure, memory } = evaluation;
+  const { departure, memory, scene } = evaluation;
   if (actionsSuspended(evaluation) === "Wait") return "Wait";
   const key = `uncordon after ${memory.asked.cordon?.attempts ?? 0} cordons`;
-  const freed = evaluation.ask({ kind: "Uncordon", departure: departure.name, key });
+  const uncordon = { kind: "Uncordon", departure: departure.name, seen: scene.node } as const;
+  const freed = evaluation.ask({ ...uncordon, key });
   return freed === undefined ? "Wait" : found;
 }
 

@@ -47,7 +47,8 @@ const unseenFailingMs = minutes(1);
 export function uncordoned(evaluation: Evaluation): StepFinding {
   const { departure, scene, now } = evaluation;
   const { name } = departure;
-  const freed = evaluation.ask({ kind: "Uncordon", departure: name, key: "uncordon" });
+  const uncordon = { kind: "Uncordon", departure: name, seen: scene.node } as const;
+  const freed = evaluation.ask({ ...uncordon, key: "uncordon" });
   if (freed !== undefined) return undefined;
   const { fault, isInFlight, sinceMs = now.ms } = evaluation.memory.asked.uncordon ?? {};
   if (fault === undefined || scene.node?.uid === departure.node.uid) return "Wait";

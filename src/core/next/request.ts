@@ -28,7 +28,11 @@ export type DepartureRequest = BaseRequest &
     | { readonly kind: "RenewMarks" }
     | { readonly kind: "DropInstant" }
     /** `departure` names the marks to remove: its own, or those that an ended one has left. */
-    | { readonly kind: "Uncordon"; readonly departure: string }
+    | {
+        readonly kind: "Uncordon";
+        readonly departure: string;
+        readonly seen?: NodeFacts | undefined;
+      }
     | { readonly kind: "HandOver"; readonly owner: string }
     | { readonly kind: "Pod"; readonly act: DrainAct; readonly dueAt: Instant }
     | { readonly kind: "Reserve"; readonly placeholder: NewPlaceholder }

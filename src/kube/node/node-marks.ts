@@ -8,9 +8,7 @@ import type {
 import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../../contracts/kube-api.ts";
 import {
   compareIdentity,
-  cordonTaint,
   departingSoonTaint,
-  departingTaint,
   type NodeFacts,
   type NodeIdentity,
 } from "../../core/cluster/node.ts";
@@ -20,158 +18,17 @@ import { formatInstant, type Millis, millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { isGone, isPassing, nodePath, objectError } from "../object/api-call.ts";
 import { translateNode } from "../object/translate-node.ts";
+import {
+  cordonPatch,
+  cordonPatchOfSeen,
+  departureAnnotation,
+  type PatchOperation,
+  soonPatch,
+  uncordonPatch,
+  uncordonPatchOfSeen,
+} from "./mark-patch.ts";
 
 /** The marks of contract.md section 3. */
-const departureAnnotation = "lastcall.dev/departure";
-/** Records that the node had been cordoned by others before. */
-const cordonedBeforeAnnotation = "lastcall.dev/cordoned-before";
-const excludeLabel = "node.kubernetes.io/exclude-from-external-load-balancers";
-const excludeValue = "lastcall";
-
-/** An RFC 6902 operation. */
-type PatchOperation =
-  | { readonly op: "test" | "add" | "replace"; readonly path: string; readonly value: unknown }
-  | { readonly op: "remove"; readonly path: string };
-
-interface RawTaint {
-  readonly key: string;
-  readonly value?: string | undefined;
-  readonly effect?: string;
-}
-
-/** What the marks say, and whether the taint of a cordoned node is one of them. */
-interface MarkContent extends Pick<DepartingMark, "departure" | "cause"> {
-  readonly writesCordonTaint: boolean;
-}
-
-/**
- * The patch that marks a node as departing: cordon, taint, annotation and load-balancer label.
- * `node` is the object as just read. The patch tests its resourceVersion, so that the server
- * rejects it if anybody has written since; a merge patch would replace the list of taints and lose
- * theirs.
- */
-function cordonPatch(node: KubeObject, mark: MarkContent): PatchOperation[] {
-  const ours = node.metadata?.annotations?.[departureAnnotation] === mark.departure;
-  const marks = {
-    ...node.metadata?.annotations,
-    [departureAnnotation]: mark.departure,
-    ...(isCordoned(node) && !ours ? { [cordonedBeforeAnnotation]: "true" } : {}),
-  };
-  return [
-    testVersion(node),
-    { op: "add", path: "/spec/unschedulable", value: true },
-    { op: "add", path: "/spec/taints", value: departingTaints(taintsOf(node), mark) },
-    { op: "add", path: "/metadata/annotations", value: marks },
-    {
-      op: "add",
-      path: "/metadata/labels",
-      value: { [excludeLabel]: excludeValue, ...node.metadata?.labels },
-    },
-  ];
-}
-
-/**
- * The same patch for a node as seen by a watch: it tests every relevant field, so that the server
- * rejects it if any has changed, including others' taints and annotations. `null` tests for
- * absence. Undefined if the node already carries a departure's marks.
- */
-function cordonPatchOfSeen(seen: NodeFacts, mark: MarkContent): PatchOperation[] | undefined {
-  if (seen.annotations[departureAnnotation] !== undefined) return undefined;
-  return [
-    { op: "test", path: "/metadata/uid", value: seen.uid },
-    { op: "test", path: "/spec/providerID", value: seen.providerID ?? null },
-    ...testedBoot(seen),
-    { op: "test", path: "/spec/unschedulable", value: seen.unschedulable || null },
-    { op: "test", path: "/spec/taints", value: seen.taints.length > 0 ? seen.taints : null },
-    ...setNew("annotations", departureAnnotation, mark.departure),
-    ...(seen.unschedulable ? setNew("annotations", cordonedBeforeAnnotation, "true") : []),
-    ...(excludeLabel in seen.labels ? [] : setNew("labels", excludeLabel, excludeValue)),
-    { op: "add", path: "/spec/unschedulable", value: true },
-    { op: "add", path: "/spec/taints", value: departingTaints(seen.taints, mark) },
-  ];
-}
-
-/** The taints of a departing node that has these. */
-function departingTaints(
-  taints: readonly RawTaint[],
-  { cause, writesCordonTaint }: MarkContent,
-): readonly RawTaint[] {
-  const others = taints.filter((other) => other.key !== departingTaint);
-  const isTainted = others.some(isCordonTaint);
-  const cordon = writesCordonTaint && !isTainted ? [cordonTaint] : [];
-  return [...others, ...cordon, { key: departingTaint, value: cause, effect: "NoSchedule" }];
-}
-
-function isCordonTaint({ key, effect }: RawTaint): boolean {
-  return key === cordonTaint.key && effect === cordonTaint.effect;
-}
-
-/** A node whose kubelet has never reported has no nodeInfo to test. */
-function testedBoot({ bootID }: NodeFacts): PatchOperation[] {
-  if (bootID === undefined) return [];
-  return [{ op: "test", path: "/status/nodeInfo/bootID", value: bootID }];
-}
-
-function setNew(map: "annotations" | "labels", key: string, value: string): PatchOperation[] {
-  const path = `/metadata/${map}/${key.replaceAll("/", "~1")}`;
-  return [
-    { op: "test", path, value: null },
-    { op: "add", path, value },
-  ];
-}
-
-/** The patch that reverts what `cordonPatch` wrote, and nothing else. */
-function uncordonPatch(node: KubeObject, writesCordonTaint: boolean): PatchOperation[] {
-  const {
-    [departureAnnotation]: _departure,
-    [cordonedBeforeAnnotation]: cordonedBefore,
-    ...annotations
-  } = node.metadata?.annotations ?? {};
-  const { [excludeLabel]: excluded, ...labels } = node.metadata?.labels ?? {};
-  const staysCordoned = isCordoned(node) && cordonedBefore !== undefined;
-  const taints = taintsOf(node).filter(
-    (taint) =>
-      taint.key !== departingTaint &&
-      (staysCordoned || !writesCordonTaint || !isCordonTaint(taint)),
-  );
-  const operations: PatchOperation[] = [
-    testVersion(node),
-    { op: "add", path: "/spec/taints", value: taints },
-    { op: "add", path: "/metadata/annotations", value: annotations },
-  ];
-  if (excluded === excludeValue) {
-    operations.push({ op: "add", path: "/metadata/labels", value: labels });
-  }
-  if (isCordoned(node) && !staysCordoned) {
-    operations.push({ op: "remove", path: "/spec/unschedulable" });
-  }
-  return operations;
-}
-
-/** The patch that adds or removes the taint of a node that departs soon. */
-function soonPatch(node: KubeObject, to: SoonStanding): PatchOperation[] {
-  const taint = { key: departingSoonTaint, effect: "PreferNoSchedule" };
-  const others = taintsOf(node).filter((other) => other.key !== departingSoonTaint);
-  const value = to === "Soon" ? [...others, taint] : others;
-  return [testVersion(node), { op: "add", path: "/spec/taints", value }];
-}
-
-function isCordoned(node: KubeObject): boolean {
-  return (node.spec as { unschedulable?: boolean } | undefined)?.unschedulable === true;
-}
-
-function testVersion(node: KubeObject): PatchOperation {
-  return {
-    op: "test",
-    path: "/metadata/resourceVersion",
-    value: node.metadata?.resourceVersion,
-  };
-}
-
-function taintsOf(node: KubeObject): readonly RawTaint[] {
-  return (node.spec as { taints?: readonly RawTaint[] } | undefined)?.taints ?? [];
-}
-
 /** How often a conflicting write is retried before it is an error. */
 const conflictTries = 8;
 
@@ -246,16 +103,32 @@ export class KubeNodeMarks implements NodeMarks {
   }
 
   async uncordon(target: UnmarkTarget): Promise<MarkResult> {
-    const result = await this.#readAndSend(target.name, (object, facts) => {
-      if (facts.uid !== target.uid) return { result: { kind: "Gone" } };
-      const owner = facts.annotations[departureAnnotation];
-      if (owner === undefined) return { result: { kind: "Done" } };
-      if (owner !== target.departure) return { result: { kind: "NotOurs", departure: owner } };
-      return { request: patchRequest(target.name, uncordonPatch(object, this.#writesCordonTaint)) };
-    });
+    const result = await this.#readAndSend(
+      target.name,
+      (object, facts) => {
+        if (facts.uid !== target.uid) return { result: { kind: "Gone" } };
+        const owner = facts.annotations[departureAnnotation];
+        if (owner === undefined) return { result: { kind: "Done" } };
+        if (owner !== target.departure) return { result: { kind: "NotOurs", departure: owner } };
+        return {
+          request: patchRequest(target.name, uncordonPatch(object, this.#writesCordonTaint)),
+        };
+      },
+      (error) => this.#uncordonSeen(target, error),
+    );
     const why = { cause: "Stays", message: "The node stays." };
     if (result.kind === "Done") this.#setCondition(target, "False", why);
     return result;
+  }
+
+  /** Instead of a read that failed, such as for want of the right: what the watch shows. */
+  async #uncordonSeen({ name, uid, departure, seen }: UnmarkTarget, fault: unknown) {
+    const how = { departure, writesCordonTaint: this.#writesCordonTaint };
+    const patch = seen?.uid === uid ? uncordonPatchOfSeen(seen, how) : undefined;
+    if (patch === undefined) throw fault;
+    const answer = await this.#api.send(patchRequest(name, patch));
+    if (answer.status >= 300) throw fault;
+    return { kind: "Done" } as const;
   }
 
   async markSoon(node: NodeIdentity, to: SoonStanding): Promise<MarkResult> {
@@ -288,10 +161,16 @@ export class KubeNodeMarks implements NodeMarks {
   async #readAndSend(
     name: string,
     decide: (object: KubeObject, facts: NodeFacts) => MarkStep,
+    onUnread = (fault: unknown): Promise<MarkResult> => Promise.reject(fault),
   ): Promise<MarkResult> {
     let refusedVersion: string | undefined;
     for (let tries = 0; tries < conflictTries; tries += 1) {
-      const object = await this.#get(name);
+      let object: KubeObject | undefined;
+      try {
+        object = await this.#get(name);
+      } catch (error) {
+        return onUnread(error);
+      }
       if (object === undefined) return { kind: "Gone" };
       const { resourceVersion } = object.metadata ?? {};
       const verdict = decide(object, translateNode(object));

@@ -1,7 +1,7 @@
 import { anyKind, edit, type Mutant } from "./mutant.ts";
 
 const interruption = "core/notice/interruption.ts";
-const marks = "kube/node/node-marks.ts";
+const marks = "kube/node/mark-patch.ts";
 const node = "core/cluster/node.ts";
 const drainStep = "core/drain/drain-step.ts";
 const evict = "kube/node/evict.ts";
