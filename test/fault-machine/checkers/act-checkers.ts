@@ -1,5 +1,5 @@
 import { type Checker, newsMs, stopsActs, stopsNews } from "../checker.ts";
-import type { At } from "../trace.ts";
+import type { At, TraceEvent } from "../trace.ts";
 import {
   type DepartureObject,
   isVoluntary,
@@ -214,7 +214,10 @@ export const endedWithEvidence: Checker = {
   start: () => {
     const machineOf = new Map<string, string>();
     const announced = new Set<string>();
+    /** The uids of nodes that somebody opened, held, deleted, or whose Departure they did. */
+    const touched = new Set<string>();
     return (event, view) => {
+      if (event.kind === "Change") for (const uid of touchedBy(event)) touched.add(uid);
       if (event.kind === "Notice") {
         if (event.what.startsWith("ends")) announced.add(event.node);
         else announced.delete(event.node);
@@ -231,6 +234,8 @@ export const endedWithEvidence: Checker = {
         return undefined;
       const id = departure.status?.machine?.id ?? machineOf.get(uid) ?? "";
       const machine = view.machinesById.get(id);
+      if (reason === "CancelledByPerson" && !touched.has(departure.spec.node.uid))
+        return `the departure of ${name} counts as cancelled by a person, and nobody did anything`;
       return unproven(
         { departure, machine },
         { view, isAnnounced: announced.has(name), outcome, reason },
@@ -238,6 +243,21 @@ export const endedWithEvidence: Checker = {
     };
   },
 };
+
+/** Whose departure a change may cancel: by uncordon, by a hold, or by a deletion. */
+function touchedBy({ storage, type, object }: TraceEvent & { kind: "Change" }): readonly string[] {
+  const { annotations, deletionTimestamp, uid } = object.metadata;
+  const isGoing = type === "DELETED" || deletionTimestamp !== undefined;
+  if (storage === "nodes") {
+    const isOpened =
+      annotations?.[marks.departure] !== undefined &&
+      (object as NodeObject).spec.unschedulable !== true;
+    return isGoing || isOpened || annotations?.[marks.hold] !== undefined ? [uid] : [];
+  }
+  if (!storage.startsWith("departures.")) return [];
+  const { spec } = object as DepartureObject;
+  return isGoing || spec.hold === true ? [spec.node.uid] : [];
+}
 
 function unproven(
   { departure, machine }: Ending,

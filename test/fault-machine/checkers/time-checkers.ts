@@ -84,6 +84,8 @@ export const phasesEnd: Checker = {
         if (event.at - its.at <= bound) continue;
         const isMeant = (name: string): boolean =>
           stopsActs(name) ||
+          // Lists that lack a Departure hide it from whoever would end it.
+          name === "watch-partial" ||
           // Nobody can uncordon a node that may not be written.
           (its.phase === "RollingBack" && /^(refuse-cordon|refuse-node)/.test(name)) ||
           (its.phase === "Releasing" && /^(slow-stop|release-forgotten|refuse-node)/.test(name));

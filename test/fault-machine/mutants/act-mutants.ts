@@ -48,7 +48,7 @@ export const actMutants: readonly Mutant[] = [
   {
     name: "the uid of an evicted pod is not checked",
     edits: [edit(evict, "preconditions: { uid: pod.uid },", "")],
-    kinds: ["late-writes", "lost-answers"],
+    kinds: ["late-writes"],
   },
   {
     name: "an eviction without an answer counts as done",
