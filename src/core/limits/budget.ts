@@ -329,7 +329,7 @@ export function waveVerdict(standing: WaveStanding | undefined): WaveVerdict {
 }
 
 /**
- * The progress as a phrase: `wave 1 of 3: 0 of 1 have succeeded, 1 is under way`.
+ * The progress as a phrase: `wave 1 of 3: 0 of 1 has succeeded, 1 is under way`.
  */
 export function explainWaves(standing: WaveStanding): string {
   const { state, wave, of, size, succeeded: done, underWay, haltedBy } = standing;
@@ -338,7 +338,8 @@ export function explainWaves(standing: WaveStanding): string {
     return `wave ${wave} of ${of} is halted, because the departure ${haltedBy.departure} ended as ${haltedBy.outcome}; set waves.restartedAt in the policy to continue`;
   }
   const going = `${underWay} ${underWay === 1 ? "is" : "are"} under way`;
-  return `wave ${wave} of ${of}: ${done} of ${size} ${hasOrHave(done)} succeeded, ${going}`;
+  const verb = hasOrHave(size === 1 ? size : done);
+  return `wave ${wave} of ${of}: ${done} of ${size} ${verb} succeeded, ${going}`;
 }
 
 function waveAt(

@@ -275,7 +275,7 @@ describe("waves in a forecast", () => {
     const made = plan({ policy: of(1, 2), nodes });
     expect(startsOf(made)).toEqual(["00:00", "00:05", "00:05", "00:10", "00:10"]);
     expect(sentence(made)).toBe(
-      "All 5 departures are late; 5 nodes already past the deadline, leaving one by one; waves hold back 4 departures: waves of 1, 2; wave 1 of 2: 0 of 1 have succeeded, 0 are under way",
+      "All 5 departures are late; 5 nodes already past the deadline, leaving one by one; waves hold back 4 departures: waves of 1, 2; wave 1 of 2: 0 of 1 has succeeded, 0 are under way",
     );
   });
 
