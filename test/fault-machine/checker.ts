@@ -32,7 +32,9 @@ export function stopsActs(name: string): boolean {
   );
 }
 
-/** Faults under which a process knows an older state. */
+const newsFaults: ReadonlySet<string> = new Set(["blackout", "flaky", "pause", "server-clock-off"]);
+
+/** Faults under which a process knows an older state, or another time. */
 export function stopsNews(name: string): boolean {
-  return name.startsWith("watch-") || name === "blackout" || name === "flaky" || name === "pause";
+  return name.startsWith("watch-") || newsFaults.has(name);
 }

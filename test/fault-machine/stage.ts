@@ -102,9 +102,12 @@ export class Stage implements Surroundings {
     return firstOf(this.cloudRules, (rule) => rule(call));
   }
 
+  /** By how much the API server's own clock is off. */
+  serverOffMs = 0;
+
   /** The `Date` header of the API server: whole seconds. */
   serverTime(): Instant {
-    return instant(Math.floor(this.clock.now() / 1000) * 1000);
+    return instant(Math.floor((this.clock.now() + this.serverOffMs) / 1000) * 1000);
   }
 
   // What people and other tools do. Those who are refused try no further.

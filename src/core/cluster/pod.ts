@@ -149,6 +149,8 @@ export interface PodFacts extends PodIdentity {
   readonly startedAt?: Instant | undefined;
   /** `metadata.deletionTimestamp`: the deadline of a termination in progress, not its start. */
   readonly deletionAt?: Instant | undefined;
+  /** The grace that it was given, while it terminates. */
+  readonly deletionGraceSeconds?: number | undefined;
 }
 
 /**

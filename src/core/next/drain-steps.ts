@@ -20,6 +20,7 @@ import { explain } from "../reason/reason.ts";
 import { type Instant, later, type Millis, millis, minus, plus, seconds } from "../time/time.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
 import type { DrainCourse, DrainEnd } from "./memory.ts";
+import { inPresentTime } from "./pod-deadline.ts";
 import { ownPods, trust } from "./pod-owner.ts";
 
 /** How long a drain under a notice waits for the list of budgets. */
@@ -32,9 +33,10 @@ const leastBeatMs = 1000;
 export function emptied(evaluation: Evaluation): StepFinding {
   const { memory } = evaluation;
   if (memory.drained !== undefined) return rollBackOf(memory.drained);
-  const pods = evaluation.need("pods");
+  const listed = evaluation.need("pods");
   const budgets = budgetsFor(evaluation);
-  if (pods === undefined || budgets === undefined || memory.target === undefined) return "Wait";
+  if (listed === undefined || budgets === undefined || memory.target === undefined) return "Wait";
+  const pods = inPresentTime(listed, evaluation);
   if (memory.drain === undefined) begin(pods, evaluation);
   else if (memory.drain.policy !== evaluation.scene.policy.name) followPolicy(evaluation);
   const { pods: own, lost } = ownPods(pods, evaluation);

@@ -7,6 +7,7 @@ import { planDrain } from "../drain-plan/drain-plan.ts";
 import { machineLost, wholeIdentity } from "../notice/machine-lost.ts";
 import { millis } from "../time/time.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
+import { inPresentTime } from "./pod-deadline.ts";
 import type { LastLook } from "./scene.ts";
 import { isOurs } from "./without-record.ts";
 
@@ -43,7 +44,7 @@ export function lookedAt(
   if (!node.unschedulable && isOurs(evaluation)) return keptBy(uncordonedBefore, evaluation);
   // The request fails with that, instead of being sent.
   if (shared !== undefined) return undefined;
-  const late = toLeave(pods, { node, evaluation });
+  const late = toLeave(inPresentTime(pods, evaluation), { node, evaluation });
   if (late.every((uid) => memory.drainedLate.includes(uid))) {
     evaluation.remember({ there: pods.map(({ uid }) => uid) });
     return undefined;

@@ -11,6 +11,12 @@ import type { Instant } from "../time/time.ts";
 import type { AskedRequest } from "./request.ts";
 import type { EvaluationTime } from "./scene.ts";
 
+/** A pod as it was last seen; while it terminates, when its grace ends on the monotonic clock. */
+export interface PodDeadline {
+  readonly deletionAt?: Instant | undefined;
+  readonly endsMs?: number | undefined;
+}
+
 /** How a drain has ended. */
 export interface DrainEnd {
   readonly verdict: Exclude<DrainVerdict, "Running">;
@@ -108,6 +114,8 @@ export interface Memory {
   /** Pods known to be on this machine; and others, by the evaluation that first saw them. */
   readonly own: readonly string[];
   readonly strangers: Readonly<Record<string, number>>;
+  /** By the uids of the pods on the node. */
+  readonly podDeadlines: Readonly<Record<string, PodDeadline>>;
   readonly drained?: DrainEnd | undefined;
   readonly emptyAt?: Instant | undefined;
   /** In Releasing: the pods that are drained late, when that began, and those drained so. */
@@ -144,5 +152,5 @@ export function inFlightOf({ asked }: Pick<Memory, "asked">): Memory["asked"] {
 
 export function freshMemory(now: EvaluationTime): Memory {
   const phase = { ms: now.ms, number: now.number };
-  return { phase, asked: {}, own: [], strangers: {}, drainedLate: [] };
+  return { phase, asked: {}, own: [], strangers: {}, podDeadlines: {}, drainedLate: [] };
 }

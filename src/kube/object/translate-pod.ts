@@ -64,6 +64,7 @@ export function translatePod(pod: KubeObject): PodFacts {
     createdAt: instantOf(meta.creationTimestamp),
     startedAt: instantOf(status.startTime),
     deletionAt: instantOf(meta.deletionTimestamp),
+    deletionGraceSeconds: numberOf(meta.deletionGracePeriodSeconds),
   };
 }
 

@@ -84,6 +84,17 @@ export const apiFaults: Readonly<Record<string, FaultKind>> = {
           : { kind: "DelayBefore" as const, ms },
       ),
   }),
+  "server-clock-off": faultKind({
+    // What it stores keeps the true time: another API server has written that.
+    says: "the API server that answers has a clock that is wrong",
+    draw: ({ draw }) => ({ seconds: draw.pick(-3600, -300, 120, 300, 3600) }),
+    begin: (stage, { seconds }) => {
+      stage.serverOffMs += seconds * 1000;
+      return () => {
+        stage.serverOffMs -= seconds * 1000;
+      };
+    },
+  }),
   throttled: faultKind({
     says: "the API server answers 429",
     draw: ({ draw }) => ({ share: draw.pick(0.5, 1), seed: draw.between(1, 1e6) }),

@@ -149,6 +149,17 @@ export const actMutants: readonly Mutant[] = [
     kinds: ["partition"],
   },
   {
+    name: "a pod's grace ends when the API server's clock is set",
+    edits: [
+      edit(
+        "core/next/pod-deadline.ts",
+        "return isSame ? pod : { ...pod, deletionAt: presentAt };",
+        "return isSame ? pod : { ...pod, deletionAt: pod.deletionAt };",
+      ),
+    ],
+    kinds: ["server-clock-off"],
+  },
+  {
     name: "an uncordon leaves the node cordoned",
     edits: [
       edit(
