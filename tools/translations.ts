@@ -52,16 +52,33 @@ function compared(page: string, of: string, textOf: TextOf): readonly string[] {
   }
   return originals.flatMap((original, place) => {
     const section = sections[place] as Section;
-    const missing = kinds.flatMap(({ what, in: itemsIn }) => {
-      const found = new Set(itemsIn(section.text, page));
-      const lacking = [...new Set(itemsIn(original.text, of))].filter((item) => !found.has(item));
-      return lacking.map((item) => `${what} ${item}`);
-    });
+    const missing = kinds.flatMap(({ what, in: itemsIn }) =>
+      lackingIn(itemsIn(section.text, page), itemsIn(original.text, of)).map(
+        (item) => `${what} ${item}`,
+      ),
+    );
     const rows = [section, original].map(({ text }) => text.match(/^\|/gm)?.length ?? 0);
     if (rows[0] !== rows[1]) missing.push(`${rows[1]} lines of tables, found ${rows[0]}`);
     const heading = original.heading || "its beginning";
-    return missing.map((item) => `${page}: the section of "${heading}" lacks ${item}`);
+    // What a heading says must stay in it: it is what a link and a table of contents show.
+    const unnamed = kinds.flatMap(({ what, in: itemsIn }) =>
+      lackingIn(itemsIn(section.heading, page), itemsIn(original.heading, of)).map(
+        (item) => `${page}: the heading "${heading}" lacks ${what} ${item}`,
+      ),
+    );
+    const told = missing.map((item) => `${page}: the section of "${heading}" lacks ${item}`);
+    return [...unnamed, ...told];
   });
+}
+
+/**
+ * What is wanted more often than it is found: of two equal figures, one can be out of date. More
+ * may be found, since a translation can write a word such as "one" as a figure.
+ */
+function lackingIn(found: readonly string[], wanted: readonly string[]): readonly string[] {
+  const timesIn = (items: readonly string[], item: string) =>
+    items.filter((one) => one === item).length;
+  return [...new Set(wanted)].filter((item) => timesIn(found, item) < timesIn(wanted, item));
 }
 
 const link = /\]\(([^)\s]+)\)/g;

@@ -35,6 +35,15 @@ function problems(text: string, translated = english): readonly string[] {
   return translationProblems({ page: "README.ja.md", of: "README.md" }, (path) => pages[path]);
 }
 
+const firstHours = `# The first 24 hours
+
+After 24 hours nodes leave, at 30 minutes' notice, or at 30 that \`plan\` and \`plan\` say.
+`;
+const firstHoursInJapanese = `# 最初の 24 時間
+
+24 時間で 30 分前に、または 30 と \`plan\` と \`plan\` が示す 1 つの時に出発します。
+`;
+
 describe("a translated page", () => {
   it("is in step if only its sentences, headings and comments differ", () => {
     expect(problems(japanese)).toEqual([]);
@@ -50,6 +59,18 @@ describe("a translated page", () => {
     ["a row", "| 1 | 2 |\n", "", 'the section of "Next" lacks 3 lines of tables, found 2'],
   ])("is out of step with another %s", (_, from, to, told) => {
     expect(problems(japanese.replace(from, to)).join("\n")).toContain(told);
+  });
+
+  it.each<[string, string, string, string]>([
+    ["its heading", "最初の 24", "最初の 23", 'heading "The first 24 hours" lacks the figure 24'],
+    ["a sentence", "24 時間で", "23 時間で", 'section of "The first 24 hours" lacks the figure 24'],
+    ["one of two", "または 30", "または 31", "lacks the figure 30"],
+    ["one of two names", "と `plan` が", "と `run` が", "lacks the name `plan`"],
+  ])("is out of step with another figure in %s, if the old one is left elsewhere", (...row) => {
+    const [, from, to, told] = row;
+    expect(problems(firstHoursInJapanese, firstHours)).toEqual([]);
+    const changed = firstHoursInJapanese.replace(from, to);
+    expect(problems(changed, firstHours).join("\n")).toContain(told);
   });
 
   it("is missing if there is none", () => {
