@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ModelCli, modelCli } from "../support/model-cli.ts";
-import { ModelWorld, nodes, policies, spotPolicy } from "../support/model-world.ts";
+import { departures, ModelWorld, nodes, policies, spotPolicy } from "../support/model-world.ts";
 
 let world: ModelWorld;
 let cli: ModelCli;
@@ -72,6 +72,32 @@ describe("lastcall hold", () => {
     expect(stderr).toContain(says);
     expect(annotationsOf("n1")["lastcall.dev/hold"]).toBeUndefined();
   });
+
+  it.each([
+    ["hold", []],
+    ["depart", []],
+    ["depart", ["--only-actions"]],
+    ["drain-plan", []],
+  ])(
+    "like lastcall %s %j, says that a node has left and its name is not taken yet",
+    async (...row) => {
+      const [command, options] = row;
+      const was = (name: string, uid: string, createdAt: string) =>
+        world.create(departures, {
+          ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "Departure" },
+          metadata: { name, creationTimestamp: createdAt },
+          spec: { node: { name: "n3", uid }, cause: "Planned", source: "plan" },
+        });
+      was("n3-00000002", "u2", "2026-11-19T12:00:00Z");
+      was("n3-00000001", "u1", "2026-11-18T12:00:00Z");
+      const { exit, stdout, stderr } = await cli.run([command, "n3", ...options]);
+      expect({ exit, stdout }).toEqual({ exit: 1, stdout: "" });
+      expect(stderr).toMatch(
+        /there is no such node( among 2 nodes)? now, it has left with the departure n3-0/,
+      );
+      expect(stderr).not.toContain("did you mean");
+    },
+  );
 
   it("prints data with -o json", async () => {
     const { stdout } = await cli.run(["hold", "n1", "-o", "json", "--dry-run"]);

@@ -1,8 +1,10 @@
+import { nodeHint } from "../../config/problem.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import { compareNames } from "../../core/cluster/name-order.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { nodesPath } from "../../kube/object/api-call.ts";
 import { listAll } from "../../kube/watch/collection.ts";
+import type { FleetSnapshot } from "../input/fleet-snapshot.ts";
 
 export interface NodesAsked {
   /** What to do with them, as in `Cannot <verb> nodes`. */
@@ -52,4 +54,24 @@ export async function meantNodes(
     "NOT_FOUND",
     `Cannot run lastcall ${command}: no node has the labels ${selector}, list them with: kubectl get nodes --show-labels`,
   );
+}
+
+/**
+ * What is found in place of a node, for a sentence; `among`: what was searched. The name of a node
+ * that has just left is no mistake: its group may give it to the next machine, which has not
+ * registered yet.
+ */
+export function missingNode(
+  name: string,
+  { nodes, departures }: Pick<FleetSnapshot, "nodes" | "departures">,
+  among = "",
+): string {
+  const [last] = departures
+    .filter(({ node }) => node.name === name)
+    .toSorted((a, b) => (b.createdAt ?? 0) - (a.createdAt ?? 0));
+  if (last !== undefined) {
+    return `there is no such node${among} now, it has left with the departure ${last.name} and no new machine has its name yet`;
+  }
+  const names = nodes.map((one) => one.name);
+  return `there is no such node${among}${nodeHint(name, names)}`;
 }

@@ -1,4 +1,3 @@
-import { nodeHint } from "../../config/problem.ts";
 import type { ActionPorts, ActionRunner } from "../../contracts/action-runner.ts";
 import { type ActionEnd, carryOut, taskFor } from "../../controller/action/action-attempt.ts";
 import { actionRecords } from "../../core/action/action-plan.ts";
@@ -15,6 +14,7 @@ import { formatInstant } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { actionHosts, actionPorts } from "../assemble/controller-ports.ts";
 import { connect } from "../cluster/connect.ts";
+import { missingNode } from "../cluster/meant-nodes.ts";
 import { printData } from "../command-line/command.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
 import type { DepartInput } from "./depart-times.ts";
@@ -77,15 +77,14 @@ function refuseTimes({ options }: DepartInput): void {
 
 function subjectOf(
   name: string,
-  { nodes, policies }: FleetSnapshot,
+  fleet: FleetSnapshot,
   { options, io }: DepartInput,
 ): ActionSubject {
+  const { nodes, policies } = fleet;
   const node: NodeFacts | undefined = nodes.find((one) => one.name === name);
   const policy = node && selectPolicy(node, policies)?.policy;
   if (node === undefined || policy === undefined) {
-    const names = nodes.map((one) => one.name);
-    const found =
-      node === undefined ? `there is no such node${nodeHint(name, names)}` : "no policy selects it";
+    const found = node === undefined ? missingNode(name, fleet) : "no policy selects it";
     throw new LastcallError("NOT_FOUND", `Cannot carry out the actions of ${name}: ${found}`);
   }
   const { uid, providerID, bootID } = node;

@@ -1,6 +1,5 @@
 import { endNote } from "../../board/act/act-says.ts";
 import { type NodeEnd, nodeEnd } from "../../board/act/node-end.ts";
-import { nodeHint } from "../../config/problem.ts";
 import type { StoreResult } from "../../contracts/cluster.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
@@ -16,7 +15,7 @@ import { formatInstant, type Instant } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { dryRunApi } from "../../kube/dry-run.ts";
 import { type Connection, connect } from "../cluster/connect.ts";
-import { checkNodes, meantNodes } from "../cluster/meant-nodes.ts";
+import { checkNodes, meantNodes, missingNode } from "../cluster/meant-nodes.ts";
 import { type CommandRun, printData } from "../command-line/command.ts";
 import { type FleetSnapshot, readFleet, type SnapshotSource } from "../input/fleet-snapshot.ts";
 import { type DepartInput, requestOf, timeNotes, timesFor } from "./depart-times.ts";
@@ -102,10 +101,9 @@ function stepsFor(
   return words.map((name) => {
     const node = nodes.get(name);
     if (node === undefined) {
-      const hint = nodeHint(name, [...nodes.keys()]);
       throw new LastcallError(
         "NOT_FOUND",
-        `Cannot make ${name} depart: there is no such node${hint}, list them with: kubectl get nodes`,
+        `Cannot make ${name} depart: ${missingNode(name, fleet)}, list them with: kubectl get nodes`,
       );
     }
     const policy = selectPolicy(node, fleet.policies)?.policy.name;

@@ -1,5 +1,4 @@
 import type { OptionsOf } from "../../config/options/options.ts";
-import { nodeHint } from "../../config/problem.ts";
 import type { ClusterCapacity } from "../../contracts/cluster.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import { findUnplacedPods } from "../../controller/capacity-search.ts";
@@ -12,6 +11,7 @@ import { type DrainPlanReport, drainPlanReport } from "../../core/drain-plan/dra
 import { defaultPolicy, selectPolicy } from "../../core/policy/policy.ts";
 import { LastcallError } from "../../errors.ts";
 import { connect } from "../cluster/connect.ts";
+import { missingNode } from "../cluster/meant-nodes.ts";
 import { type CommandIo, type CommandRun, printData } from "../command-line/command.ts";
 import { formatTable } from "../command-line/terminal.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
@@ -103,14 +103,10 @@ function nodeNamed(
   const { nodes } = about.fleet;
   const node = nodes.find((one) => one.name === name);
   if (node !== undefined) return node;
-  const hint = nodeHint(
-    name,
-    nodes.map((one) => one.name),
-  );
   const known = nodes.length === 1 ? "1 node" : `${nodes.length} nodes`;
   throw new LastcallError(
     about.options.from.length > 0 ? "INPUT_INVALID" : "NOT_FOUND",
-    `Cannot plan the drain of ${name}: there is no such node among ${known}${hint}, list them with: kubectl get nodes`,
+    `Cannot plan the drain of ${name}: ${missingNode(name, about.fleet, ` among ${known}`)}, list them with: kubectl get nodes`,
   );
 }
 

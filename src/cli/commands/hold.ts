@@ -1,9 +1,8 @@
 import type { BoardAct } from "../../board/act/act.ts";
-import { nodeHint } from "../../config/problem.ts";
 import { holdAnnotation, type NodeFacts } from "../../core/cluster/node.ts";
 import { LastcallError } from "../../errors.ts";
 import { connect } from "../cluster/connect.ts";
-import { checkNodes, meantNodes } from "../cluster/meant-nodes.ts";
+import { checkNodes, meantNodes, missingNode } from "../cluster/meant-nodes.ts";
 import type { CommandRun } from "../command-line/command.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
 import { endOf, performActs } from "./perform-acts.ts";
@@ -36,12 +35,11 @@ export const runHold: CommandRun<"hold"> = async ({ options, words, io }) => {
 };
 
 /** Throws NOT_FOUND. */
-function nodeNamed(name: string, { nodes }: FleetSnapshot): NodeFacts {
-  const node = nodes.find((one) => one.name === name);
+function nodeNamed(name: string, fleet: FleetSnapshot): NodeFacts {
+  const node = fleet.nodes.find((one) => one.name === name);
   if (node !== undefined) return node;
-  const names = nodes.map((one) => one.name);
   throw new LastcallError(
     "NOT_FOUND",
-    `Cannot hold ${name}: there is no such node${nodeHint(name, names)}, list them with: kubectl get nodes`,
+    `Cannot hold ${name}: ${missingNode(name, fleet)}, list them with: kubectl get nodes`,
   );
 }
