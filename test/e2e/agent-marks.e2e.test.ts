@@ -127,6 +127,46 @@ describe("the marks that an agent with a fallback writes to its node", () => {
     expect(await isCordoned()).toBe(true);
   });
 
+  test("do not lift a cordon that a person has confirmed by applying it", async () => {
+    expect(await marks.cordon(world.node("n1"), itsMark())).toEqual({ kind: "Done" });
+    const applied = await world.plane.request({
+      ...{ method: "PATCH", path: `${path}?fieldManager=person`, token: world.plane.adminToken },
+      body: { apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: cordon },
+      contentType: "application/apply-patch+yaml",
+    });
+    expect(applied.status).toBe(200);
+    expect((await change(lift())).status).toBe(403);
+    expect(await isCordoned()).toBe(true);
+  });
+
+  test("do not lift a person's cordon by a list of operations that rename its writer", async () => {
+    expect(await marks.cordon(world.node("n1"), itsMark())).toEqual({ kind: "Done" });
+    for (const act of ["uncordon", "cordon"]) await mustRun(world.plane, [act, "n1"]);
+    const { managedFields } = (await world.plane.request({ path })).body.metadata;
+    const place = managedFields.findIndex(
+      ({ manager }: { manager: string }) => manager === "kubectl",
+    );
+    const rename = {
+      op: "replace",
+      path: `/metadata/managedFields/${place}/manager`,
+      value: "lastcall",
+    };
+    const uncordon = { op: "remove", path: "/spec/unschedulable" };
+    const unmark = { op: "remove", path: `/metadata/annotations/${mark.replace("/", "~1")}` };
+    for (const body of [[rename], [rename, unmark, uncordon], [unmark, uncordon]]) {
+      const contentType = "application/json-patch+json";
+      const refused = await world.plane.request({
+        method: "PATCH",
+        path,
+        body,
+        contentType,
+        token,
+      });
+      expect(refused.status).toBe(403);
+    }
+    expect(await isCordoned()).toBe(true);
+  });
+
   // Each list of writes would lift the cordon, if all of them were accepted.
   test.each<[string, () => readonly object[]]>([
     ["lifts it", () => [{ spec: { unschedulable: null } }]],
