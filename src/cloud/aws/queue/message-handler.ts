@@ -245,7 +245,9 @@ export class MessageHandler {
         return this.#endOfUnknown(message);
       case "Launch": {
         const delivery = await this.#tellHook(reading.hook, message, signal);
-        return this.#endOfLaunch(delivery, reading.hook, message);
+        return delivery === "Failed"
+          ? this.#endOfUnknown(message)
+          : this.#endOfLaunch(delivery, reading.hook, message);
       }
       case "Read":
         return this.#endOfNotices(reading, message, signal);
@@ -322,19 +324,31 @@ export class MessageHandler {
     return delivery;
   }
 
-  /** Waits for the hook without blocking other messages. Only one message per hook is kept. */
+  /**
+   * Waits for the hook without blocking other messages. Only one message per hook is kept. Of the
+   * clusters that share a queue, any may complete the hook of an instance that enters its warm
+   * pool, but perhaps only its own has the permission: "Failed" leaves the message to that one.
+   */
   async #tellHook(
     hook: LifecycleHook,
     { id }: QueueMessage,
     signal: AbortSignal,
-  ): Promise<HookDelivery> {
-    const { held, listener } = this.#options;
+  ): Promise<HookDelivery | "Failed"> {
+    const { held, listener, unknown } = this.#options;
     const key = keyOf(hook);
     if (this.#hooks.has(key)) return "Ended";
     this.#hooks.add(key);
     held.setAside(id);
+    const isAnyones =
+      hook.transition === "Launching" && hook.inWarmPool === true && unknown === "Leave";
     try {
-      return await this.#untilHeard(() => listener.onHook(hook), longestHookRetryMs, signal);
+      return isAnyones
+        ? await listener.onHook(hook)
+        : await this.#untilHeard(() => listener.onHook(hook), longestHookRetryMs, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      listener.onError(asFault(error));
+      return "Failed";
     } finally {
       this.#hooks.delete(key);
       held.takeUp(id);

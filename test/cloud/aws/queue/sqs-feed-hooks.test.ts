@@ -176,6 +176,34 @@ describe("the message of a waiting lifecycle hook", () => {
     expect([cluster.hooks, queue.size]).toEqual([[], 1]);
   });
 
+  describe("of a launch into a warm pool", () => {
+    const body = () => ({
+      ...directHook(stage.about(theirs), "LAUNCHING"),
+      Destination: "WarmPool",
+    });
+
+    it.each(["Leave", "Delete"] as const)("is completed at once: %s", async (unknown) => {
+      queue.send(body());
+      stage.start(unknown);
+      await stage.pass(seconds(5));
+      expect([cluster.hooks.length, queue.size]).toEqual([1, 0]);
+    });
+
+    it("is returned to a shared queue if its hook cannot be completed, for its own cluster", async () => {
+      cluster.onHook = async () => {
+        throw queueFault();
+      };
+      queue.send(body());
+      stage.start("Leave");
+      await stage.pass(seconds(30));
+      expect(queue.given).toBeGreaterThan(2);
+      expect(cluster.codes()).toContain("CLOUD_UNREACHABLE");
+      cluster.onHook = async () => "Ended";
+      await stage.pass(minutes(2));
+      expect(queue.size).toBe(0);
+    });
+  });
+
   it("is received every five minutes after the first five, until the hook is over", async () => {
     cluster.hookFate = "NoNode";
     queue.send(launchAction(stage.about(theirs)));
