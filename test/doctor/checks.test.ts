@@ -3,7 +3,7 @@ import { type DoctorFacts, known, unknown } from "../../src/doctor/facts.ts";
 import { checkList, doctorReport, isRefused } from "../../src/doctor/report.ts";
 import { doctorFaults } from "../e2e/doctor-faults.ts";
 import { at, budgetOf, green, nodeOf, policyOf } from "./green-facts.ts";
-import { pod, type RedCase, untold, withPolicies, withTrial } from "./red-cases.ts";
+import { pod, type RedCase, untold, withController, withPolicies, withTrial } from "./red-cases.ts";
 import { redFleet } from "./red-fleet.ts";
 import { redInstallation } from "./red-installation.ts";
 
@@ -109,6 +109,16 @@ describe("the doctor's sentences", () => {
   ])("about labels leave out an EC2 instance with %s", (_, labels) => {
     const nodes = known([nodeOf("n0"), nodeOf("i-1", { ...untold, labels })]);
     expect(answerOf("spot-nodes", { ...green, nodes })).toMatchObject({ status: "Pass" });
+  });
+
+  it("about pods that no node takes name all that keeps them from a cluster of Spot nodes", () => {
+    const why = "0/3 nodes are available: 3 node(s) had untolerated taint(s)";
+    const ownPods = known([{ ...pod, component: "controller", unscheduled: why }]);
+    const facts = { ...green, ...withController({ ready: 0 }), ownPods } as DoctorFacts;
+    const { message, fix } = answerOf("controller", facts) ?? {};
+    expect(message).toContain(why);
+    for (const one of ["requireStableNodes: false", "tolerations", "node affinity"])
+      expect(fix).toContain(one);
   });
 
   it("about admission leave out what RBAC does not grant, and what is not used", () => {

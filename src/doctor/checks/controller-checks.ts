@@ -67,7 +67,7 @@ function secondLeader(other: LeaderFacts, own: string | undefined, here: string)
 
 const podsFix = "check its pods and their Events with kubectl describe";
 const nodesFix =
-  "add a node that its pods fit on, or let them onto Spot nodes: controller.requireStableNodes: false in the chart's values, and no required node affinity";
+  "add a node that its pods fit on, or let them onto Spot nodes: in the chart's values controller.requireStableNodes: false, tolerations for their taints, and no required node affinity";
 
 function replicaVerdict({ ready, wanted }: WorkloadFacts, { ownPods }: DoctorFacts): CheckResult {
   if (wanted === 0) return fail("the controller has no replica", "scale its Deployment to 2");
