@@ -114,10 +114,13 @@ describe.each([
   ["lifecycle hooks", () => new AutoScalingServer()],
 ])("Auto Scaling, as far as %s need it,", (_, make) => {
   const instances = "DescribeAutoScalingInstances";
+  const [named, names] = ["DescribeAutoScalingGroups", "AutoScalingGroupNames.member"];
   it.each([
     ["more than 50 instances", { Action: instances, ...ids("InstanceIds.member", 51) }],
     ["a page of more than 50 instances", { Action: instances, MaxRecords: 51 }],
-    ["a page of more than 100 groups", { Action: "DescribeAutoScalingGroups", MaxRecords: 101 }],
+    ["a page of more than 100 groups", { Action: named, MaxRecords: 101 }],
+    ["more names of groups than fit on a page", { Action: named, ...ids(names, 51) }],
+    ["more than 100 names of groups", { Action: named, MaxRecords: 100, ...ids(names, 101) }],
     ["to detach more than 20", { Action: "DetachInstances", ...ids("InstanceIds.member", 21) }],
   ])("refuses %s", async (_, asked) => {
     expect(await refusalBy(make(), { ...groups, ...(asked as Query) })).toBe("ValidationError");

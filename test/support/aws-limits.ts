@@ -57,6 +57,9 @@ function overLimitOfAutoScaling(asked: URLSearchParams): QueryRefusal | undefine
   if (mostIds !== undefined && ids > mostIds) {
     return validation(`The number of instance ids must be at most ${mostIds}`);
   }
+  const names = membersOf(asked, "AutoScalingGroupNames.member").length;
+  const mostNames = Number(asked.get("MaxRecords") ?? 50);
+  if (names > mostNames) return validation(`The number of names must be at most ${mostNames}`);
   const mostRecords = action === "DescribeAutoScalingInstances" ? 50 : 100;
   return isOutside(asked.get("MaxRecords"), [1, mostRecords])
     ? validation(`The number of records must be at most ${mostRecords}`)

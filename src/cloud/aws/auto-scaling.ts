@@ -3,6 +3,7 @@ import {
   type AutoScalingInstanceDetails,
   CompleteLifecycleActionCommand,
   DescribeAutoScalingGroupsCommand,
+  type DescribeAutoScalingGroupsCommandInput,
   DescribeAutoScalingInstancesCommand,
   DescribeLifecycleHooksCommand,
   DetachInstancesCommand,
@@ -20,7 +21,7 @@ const answerLimitMs: Millis = seconds(10);
 /** The most instances that one Auto Scaling request accepts and returns. */
 const mostAskedFor = 50;
 
-/** The most groups in one response. */
+/** The most groups that one request may name, and the most in one response. */
 const mostGroups = 100;
 
 /**
@@ -100,18 +101,28 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
     return { desired: one.DesiredCapacity, min: one.MinSize, suspended };
   }
 
-  /** Returns the groups with these names or this tag; one page only. */
+  /** Returns the groups with these names or this tag; of those with the tag, one page only. */
   async groups(
     which: { readonly names: readonly string[] } | { readonly tag: Tag },
     signal: AbortSignal,
   ): Promise<readonly NodeGroup[]> {
-    const input =
-      "names" in which
-        ? { AutoScalingGroupNames: [...which.names], MaxRecords: mostGroups }
-        : { Filters: [filterOf(which.tag)], MaxRecords: mostGroups };
-    const found = await this.#look("autoscaling:DescribeAutoScalingGroups", signal, async () => {
-      const command = new DescribeAutoScalingGroupsCommand(input);
-      return (await this.#client.send(command, { abortSignal: signal })).AutoScalingGroups;
+    if ("tag" in which) return this.#groupsBy({ Filters: [filterOf(which.tag)] }, signal);
+    const found: NodeGroup[] = [];
+    for (let from = 0; from < which.names.length; from += mostGroups) {
+      const AutoScalingGroupNames = which.names.slice(from, from + mostGroups);
+      found.push(...(await this.#groupsBy({ AutoScalingGroupNames }, signal)));
+    }
+    return found;
+  }
+
+  async #groupsBy(
+    input: Pick<DescribeAutoScalingGroupsCommandInput, "AutoScalingGroupNames" | "Filters">,
+    abortSignal: AbortSignal,
+  ): Promise<readonly NodeGroup[]> {
+    const permission = "autoscaling:DescribeAutoScalingGroups";
+    const found = await this.#look(permission, abortSignal, async () => {
+      const command = new DescribeAutoScalingGroupsCommand({ ...input, MaxRecords: mostGroups });
+      return (await this.#client.send(command, { abortSignal })).AutoScalingGroups;
     });
     return found.map(({ AutoScalingGroupName = "", Instances = [], Tags = [] }) => ({
       name: AutoScalingGroupName,

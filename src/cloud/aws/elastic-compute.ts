@@ -98,7 +98,7 @@ async function machinesBeside(
     .filter((id) => !ofNodes.some(({ members }) => members.has(id)));
   const members = await groups.members(unknown.slice(0, mostMembers), signal);
   const names = [...new Set(members.map(({ group }) => group))];
-  const more = names.length === 0 ? [] : await groups.groups({ names }, signal);
+  const more = await groups.groups({ names }, signal);
   return [...[...ofNodes, ...more].flatMap(({ inService }) => inService), ...tagged.flat()];
 }
 

@@ -103,6 +103,14 @@ describe("the groups of a cluster", () => {
     ]);
   });
 
+  it("of more groups than one request may name are all found", async () => {
+    const nodes = Array.from({ length: 120 }, (_, place) => {
+      const instance = world.fleet.addInstance(world.fleet.addGroup(`own-${place}`));
+      return providerIdOf(instance.id);
+    });
+    expect((await compute.groupsOf(nodes, never)).toSorted()).toEqual(nodes.toSorted());
+  });
+
   it("take a few requests for any number of nodes", async () => {
     const group = world.fleet.addGroup("a", ofEks);
     const tagged = Array.from({ length: 230 }, () => addNode(group, ofMain));
