@@ -334,6 +334,22 @@ describe("on a real API server", () => {
     expect(policies.trim()).toBe("departurepolicy.lastcall.dev/gke-preemptible");
   });
 
+  const preferred = "preferredDuringSchedulingIgnoredDuringExecution";
+  test.each<[Values, boolean]>([
+    [{}, true],
+    [{ affinity: { nodeAffinity: { [preferred]: [] } } }, false],
+    [{ nodeSelector: { "cloud.google.com/gke-preemptible": "true" } }, false],
+    [{ nodeSelector: { "iam.gke.io/gke-metadata-server-enabled": "true" } }, true],
+  ])("the notes say with %j whether the controller prefers stable nodes: %s", (values, prefers) => {
+    const flags = ["--dry-run=server", "--values", fileOf(values)];
+    const { kubeconfig } = plane;
+    const { stdout, stderr } = helm(["upgrade", ...release, ...flags], { home, kubeconfig });
+    expect(stderr).toBe("");
+    const notes = stdout.slice(stdout.indexOf("NOTES:"));
+    expect(notes.includes("The controller prefers nodes that are not Spot.")).toBe(prefers);
+    expect(notes.includes("The controller runs on any node")).toBe(!prefers);
+  });
+
   test("the notes tell how to clean up, without migrate if the values have policies", () => {
     const { kubeconfig } = plane;
     const notes = (values: Values) => {
