@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { makeFakeAz } from "../support/fake-az.ts";
 import type { FakeTools } from "../support/fake-tools.ts";
@@ -97,6 +98,17 @@ describe("lastcall setup azure", () => {
     const { code } = await setup({ undo: true, subscription: other });
     expect(code).toMatchObject({ code: "SCRIPT_FAILED" });
     expect(az.standing()).toEqual(before);
+  });
+
+  it("names with --undo what still has a role whose identity is gone", async () => {
+    expect((await setup({})).code).toBe(0);
+    // Azure keeps the assignments of an identity that somebody deletes.
+    rmSync(`${az.folder}/has-identity`);
+    const { code, out, err } = await setup({ undo: true });
+    expect(code).toMatchObject({ code: "SCRIPT_FAILED" });
+    expect(out).not.toContain("Done");
+    const list = `az role assignment list --subscription ${subscription} --role lastcall-cluster --all`;
+    expect(err).toContain(list);
   });
 
   it("waits for a new identity to propagate", async () => {
