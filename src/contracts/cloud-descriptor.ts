@@ -81,7 +81,7 @@ export interface CloudChecks {
   /** Pods of the system's priority classes need a quota that covers the class. */
   readonly systemPodsNeedQuota?: boolean;
   /** Set if its nodes need not have a label that tells whether they are Spot. */
-  readonly untoldSpot?: UntoldSpot;
+  readonly unlabeledSpot?: UnlabeledSpot;
   /** What finds notices of nodes that have no agent, such as `on EC2 set up the queue`. */
   readonly agentless?: string;
 }
@@ -100,7 +100,7 @@ export interface CloudAccount {
   readonly podLabels: Readonly<Record<string, string>>;
 }
 
-export interface UntoldSpot {
+export interface UnlabeledSpot {
   /** Its machines in a sentence, such as `EC2 instances`. */
   readonly machines: string;
   /** Labels of nodes that are no machines of their own. */

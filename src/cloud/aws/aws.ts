@@ -40,7 +40,7 @@ export const aws = {
       { tool: "aws-node-termination-handler", image: /aws-node-termination-handler/, rival: true },
     ],
     identityProblem,
-    untoldSpot: {
+    unlabeledSpot: {
       machines: "EC2 instances",
       exempt: ["eks.amazonaws.com/compute-type"],
       fix: "start the kubelet of a self-managed Auto Scaling group with --node-labels=node.kubernetes.io/lifecycle=spot (or =on-demand), or select the nodes in a policy's nodeSelector: docs/cloud/aws.md",

@@ -172,19 +172,19 @@ function budgetsText(count: number): string {
 const unworked = ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
 
 /** Machines whose labels do not tell whether they are Spot, and that no policy selects. */
-function untoldNodes(cloud: Cloud, all: readonly NodeFacts[], spot: readonly NodeFacts[]) {
+function unlabeledNodes(cloud: Cloud, all: readonly NodeFacts[], spot: readonly NodeFacts[]) {
   const known = new Set(spot.map(({ uid }) => uid));
   const told = [...Object.keys(cloud.facts.spotLabels), ...unworked];
-  const labels = [...told, ...(cloud.doctor.untoldSpot?.exempt ?? [])];
+  const labels = [...told, ...(cloud.doctor.unlabeledSpot?.exempt ?? [])];
   return all
     .filter((node) => cloudOf(node)?.name === cloud.facts.name && !known.has(node.uid))
     .filter((node) => !labels.some((key) => key in node.labels))
     .map(({ name }) => name);
 }
 
-const untelling = clouds.filter(({ doctor }) => doctor.untoldSpot !== undefined);
+const withUnlabeledSpot = clouds.filter(({ doctor }) => doctor.unlabeledSpot !== undefined);
 const untellingMachines = andList(
-  untelling.flatMap(({ doctor }) => doctor.untoldSpot?.machines ?? []),
+  withUnlabeledSpot.flatMap(({ doctor }) => doctor.unlabeledSpot?.machines ?? []),
 );
 
 /** Checks of the nodes, the pods on them, and other tools that drain. */
@@ -345,10 +345,10 @@ export const nodeChecks: readonly Check[] = [
     run: (facts) =>
       judging(spotNodes(facts), (spot) =>
         judging(facts.nodes, (all) => {
-          for (const cloud of untelling) {
-            const untold = untoldNodes(cloud, all, spot);
+          for (const cloud of withUnlabeledSpot) {
+            const untold = unlabeledNodes(cloud, all, spot);
             const message = `no label of ${namesOf(untold)} tells whether it is Spot`;
-            if (untold.length > 0) return warn(message, cloud.doctor.untoldSpot?.fix);
+            if (untold.length > 0) return warn(message, cloud.doctor.unlabeledSpot?.fix);
           }
           if (spot.length > 0) return pass(counted(spot.length, "Spot node"));
           return warn("no node is labelled as Spot, and no policy selects one");
