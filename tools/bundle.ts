@@ -91,7 +91,12 @@ for (const name of ["index.html", "icon.svg"]) {
 const styles = ["board.css", "demo/demo.css"].map((name) =>
   readFileSync(join(root, "src/web", name), "utf8"),
 );
-writeFileSync(join(page, "board.css"), styles.join("\n"));
+// As the scripts, without comments and indentation; no text in them contains either.
+const bareStyles = styles
+  .join("\n")
+  .replaceAll(/\/\*[\s\S]*?\*\//g, "")
+  .replaceAll(/\n\s*/g, "\n");
+writeFileSync(join(page, "board.css"), bareStyles);
 const pageBytes = readdirSync(page)
   .map((name) => gzipSync(readFileSync(join(page, name)), { level: 9 }).byteLength)
   .reduce((sum, bytes) => sum + bytes, 0);
