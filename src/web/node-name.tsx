@@ -21,7 +21,8 @@ interface NameProps {
 
 export function NodeName({ name, departure }: NameProps): VNode {
   return (
-    <a class="name" href={nodeLink(name, departure)}>
+    // Its two parts would be read with a space between them.
+    <a class="name" href={nodeLink(name, departure)} aria-label={name}>
       <CutText text={name} />
     </a>
   );
