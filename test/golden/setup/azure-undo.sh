@@ -108,7 +108,12 @@ for suffix in cluster nodes operations; do
       [[ -z "$id" ]] || az role assignment delete --subscription "$subscription" --ids "$id" --output none
     done <<< "$ids"
   fi
-  az role definition delete --subscription "$subscription" --name "$name" --custom-role-only true --output none
+  if ! az role definition delete --subscription "$subscription" --name "$name" --custom-role-only true --output none; then
+    echo "Cannot delete the role $name. If it is still assigned, as to an identity that was deleted before, this lists the assignments:" >&2
+    echo "az role assignment list --subscription $subscription --role $name --all --output table --query '[].{id: id, principal: principalName}'" >&2
+    echo "Remove those that nobody needs with az role assignment delete --ids ID, and run this again" >&2
+    exit 1
+  fi
 done
 
 unfinished="still there, unless it never existed: the identity $identity; run this again to remove it"
