@@ -223,7 +223,8 @@ export const startIsInTime: Checker = {
       if (departure.spec.cause !== "Planned" || policy === undefined || machine === undefined) {
         return undefined;
       }
-      const isHeld = policy.budgets !== undefined || policy.windows !== undefined;
+      // The API server writes an empty list where a policy has none.
+      const isHeld = [policy.budgets, policy.windows].some((list = []) => list.length > 0);
       if (isHeld || firstFaultAt !== undefined || policy.drain.onTimeout === "Wait")
         return undefined;
       // A drain in vain is tried again later, whenever that is.

@@ -188,6 +188,11 @@ export const actMutants: readonly Mutant[] = [
         "if (ours && !node.unschedulable) return",
         "if (ours && node.unschedulable === undefined) return",
       ),
+      edit(
+        lastLook,
+        "if (!node.unschedulable && isOurs(evaluation))",
+        "if (node.unschedulable === undefined && isOurs(evaluation))",
+      ),
     ],
     kinds: ["node-uncordoned"],
   },
