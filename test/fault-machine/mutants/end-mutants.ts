@@ -63,7 +63,7 @@ export const endMutants: readonly Mutant[] = [
   {
     name: "a machine that is silent counts as having outlived its notice",
     edits: [edit(interruption, "return node?.ready === true &&", "return node !== undefined &&")],
-    kinds: ["notice", "machine-stopped", "shut-down"],
+    kinds: ["notice-unfulfilled", "machine-stopped"],
   },
   {
     name: "a conflict is tried again for ever",
