@@ -18,7 +18,11 @@ export interface NodeObject extends ModelObject {
     readonly taints?: readonly { readonly key: string }[];
   };
   readonly status: {
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly lastTransitionTime?: string;
+    }[];
   };
 }
 

@@ -17,6 +17,20 @@ function mustLeave({ metadata, status }: PodObject): boolean {
   return !isDaemon && status.phase !== "Succeeded" && status.phase !== "Failed";
 }
 
+/** A release that is on its way when a kubelet falls silent arrives within this. */
+const silentMs = 20_000;
+
+/** Since when the Node has not been Ready; undefined if it is. */
+function silentSince(node: NodeObject | undefined): At | undefined {
+  const ready = node?.status.conditions?.find(({ type }) => type === "Ready");
+  if (ready === undefined || ready.status === "True") return undefined;
+  return Date.parse(ready.lastTransitionTime ?? "");
+}
+
+function couldKnow(view: View, at: At): boolean {
+  return view.troubledMs({ from: at - 120_000, to: at }, actsLate, 60_000) === 0;
+}
+
 export const releasedWhenEmpty: Checker = {
   name: "released-when-empty",
   rule: "a machine is released voluntarily only if every pod was asked its grace before, and is gone, or the policy says Proceed",
@@ -38,9 +52,9 @@ export const releasedWhenEmpty: Checker = {
       const graceMs = (pod.spec.terminationGracePeriodSeconds ?? 30) * 1000;
       if (event.at < asked + graceMs)
         return `${its} was asked ${(event.at - asked) / 1000} s before, with a grace of ${graceMs / 1000} s`;
-      if (view.unusable.get(event.name)?.why !== "Cordoned") continue;
-      const ready = node?.status.conditions?.find(({ type }) => type === "Ready")?.status;
-      if (ready !== "True") return `${its} may still run: its kubelet does not answer`;
+      const since = silentSince(node);
+      if (since !== undefined && since <= event.at - silentMs && couldKnow(view, event.at))
+        return `${its} may still run: its kubelet has not answered for ${(event.at - since) / 1000} s`;
     }
     return undefined;
   },
