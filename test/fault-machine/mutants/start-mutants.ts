@@ -43,6 +43,18 @@ export const startMutants: readonly Mutant[] = [
     kinds: ["departure-held"],
   },
   {
+    name: "the marks of other tools are not seen",
+    edits: [
+      edit(gate, "const rival = rivalOf(node);", "const rival = rivalOf({ ...node, taints: [] });"),
+      edit(
+        fleetPlan,
+        "const rival = rivalOf(node);",
+        "const rival = rivalOf({ ...node, taints: [] });",
+      ),
+    ],
+    kinds: ["autoscaler-mark"],
+  },
+  {
     name: "nothing is asked again at the cordon",
     edits: [
       edit(
