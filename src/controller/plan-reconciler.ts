@@ -14,7 +14,16 @@ import type { FleetPlan } from "../core/plan/fleet-plan.ts";
 import { policyStatuses } from "../core/plan/plan-status.ts";
 import { defaultPolicy, type Policy } from "../core/policy/policy.ts";
 import { isReleaseReason } from "../core/policy/release-answer.ts";
-import { earliest, type Instant, type Millis, millis, minutes, plus } from "../core/time/time.ts";
+import {
+  earliest,
+  type Instant,
+  later,
+  type Millis,
+  millis,
+  minutes,
+  plus,
+  seconds,
+} from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { DeletedDepartures } from "./deleted-departures.ts";
 import type { ActiveDepartures } from "./departure/active-departures.ts";
@@ -55,6 +64,11 @@ const actsAtOnce = 16;
 const failedAgainMs = minutes(1);
 /** Resync interval of a fleet without changes. */
 const quietMs: Millis = millis(10 * 60_000);
+/**
+ * The least time between two passes of which only the time is the reason. Under a budget that is
+ * spent and a deadline that is near, the next start comes sooner with every pass, without an end.
+ */
+const leastMs: Millis = seconds(1);
 
 /**
  * Reconciles planned departures: observe, decide, act. A pass runs when something has changed or an
@@ -105,6 +119,7 @@ export class PlanReconciler {
       activeDepartures.onRecheck(() => this.#wakeup.wake()),
       checks.onNews(() => this.#wakeup.wake()),
     ];
+    let timedMs = Number.NEGATIVE_INFINITY;
     try {
       for (;;) {
         signal.throwIfAborted();
@@ -112,9 +127,14 @@ export class PlanReconciler {
           this.#passFailed(error, signal),
         );
         const restsSince = clock.monotonic();
-        const quietUntil = plus(clock.now(), quietMs);
-        const woken = await this.#wakeup.sleepUntil(earlierOf(askAgainAt, quietUntil), signal);
-        if (woken !== "Woken") continue;
+        const now = clock.now();
+        const restMs = millis(Math.max(0, timedMs + leastMs - restsSince));
+        const askAt = later(earlierOf(askAgainAt, plus(now, quietMs)), plus(now, restMs));
+        const woken = await this.#wakeup.sleepUntil(askAt, signal);
+        if (woken !== "Woken") {
+          timedMs = clock.monotonic();
+          continue;
+        }
         const restedMs = millis(clock.monotonic() - restsSince);
         await clock.sleep(gatherAfter({ decidingMs: this.#decidingMs, restedMs }), signal);
       }

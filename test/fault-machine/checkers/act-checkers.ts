@@ -286,7 +286,8 @@ function unproven(
   const isTaken = machine !== undefined && !runs && machine.because !== "Released";
   if (said.outcome === "Planned" && isTaken && !isReleasing)
     return `${name} ended as Planned before its release, and others took its machine`;
-  if (said.outcome === "Preempted" && runs)
+  // A Node that goes after its machine's end was announced is taken for that end.
+  if (said.outcome === "Preempted" && runs && !said.isAnnounced)
     return `${name} ended as Preempted, and its machine runs`;
   if (said.reason === "NoticeOutlived" && !runs)
     return `the notice for ${name} counts as outlived, and its machine does not run`;
