@@ -4,6 +4,11 @@ import { type Millis, millis, minutes, seconds } from "../core/time/time.ts";
 const batchMs: Millis = millis(20);
 /** The shortest pause between two passes. */
 const leastMs: Millis = millis(200);
+/**
+ * The shortest pause between two passes that only the time, or what the first has moved, is the
+ * reason for. With a spent budget and a near deadline each pass has a slightly better plan.
+ */
+export const leastWithoutNewsMs: Millis = seconds(1);
 /** The longest delay of a requested departure. */
 const mostMs: Millis = seconds(5);
 /** The pause after a decision, as a multiple of its duration. */
@@ -18,8 +23,11 @@ const restShare = 9;
 export function gatherAfter(before: {
   readonly decidingMs: Millis;
   readonly restedMs: Millis;
+  /** Whether it has moved planned departures, so that its own writes may be all that is new. */
+  readonly hasMoved?: boolean;
 }): Millis {
-  const restMs = Math.min(mostMs, Math.max(leastMs, before.decidingMs * restShare));
+  const shortestMs = before.hasMoved === true ? leastWithoutNewsMs : leastMs;
+  const restMs = Math.min(mostMs, Math.max(shortestMs, before.decidingMs * restShare));
   return millis(Math.max(batchMs, restMs - before.restedMs));
 }
 

@@ -22,7 +22,6 @@ import {
   millis,
   minutes,
   plus,
-  seconds,
 } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { DeletedDepartures } from "./deleted-departures.ts";
@@ -33,7 +32,7 @@ import { FleetHealthReporter } from "./fleet-health-reporter.ts";
 import { LaunchTimeCache } from "./launch-time-cache.ts";
 import { clearOrphan, type PlaceholderSweep } from "./leftovers.ts";
 import { DryRunNotices } from "./notice/dry-run-notices.ts";
-import { againAfter, gatherAfter } from "./pass-pace.ts";
+import { againAfter, gatherAfter, leastWithoutNewsMs } from "./pass-pace.ts";
 import { type Health, PlanReporter, SoonTaints } from "./plan-reporter.ts";
 import type { ReleaseChecks } from "./release-checks.ts";
 import { UnbegunEnds } from "./unbegun-end.ts";
@@ -64,11 +63,6 @@ const actsAtOnce = 16;
 const failedAgainMs = minutes(1);
 /** Resync interval of a fleet without changes. */
 const quietMs: Millis = millis(10 * 60_000);
-/**
- * The least time between two passes of which only the time is the reason. Under a budget that is
- * spent and a deadline that is near, the next start comes sooner with every pass, without an end.
- */
-const leastMs: Millis = seconds(1);
 
 /**
  * Reconciles planned departures: observe, decide, act. A pass runs when something has changed or an
@@ -92,6 +86,8 @@ export class PlanReconciler {
   #didActFail = false;
   /** Of the current pass. */
   #unbegunEnds: UnbegunEnds;
+  /** Whether the last pass has moved planned departures. */
+  #hasMoved = false;
   /** How many passes in a row had an act that failed. */
   #failedPasses = 0;
 
@@ -128,7 +124,7 @@ export class PlanReconciler {
         );
         const restsSince = clock.monotonic();
         const now = clock.now();
-        const restMs = millis(Math.max(0, timedMs + leastMs - restsSince));
+        const restMs = millis(Math.max(0, timedMs + leastWithoutNewsMs - restsSince));
         const askAt = later(earlierOf(askAgainAt, plus(now, quietMs)), plus(now, restMs));
         const woken = await this.#wakeup.sleepUntil(askAt, signal);
         if (woken !== "Woken") {
@@ -136,7 +132,8 @@ export class PlanReconciler {
           continue;
         }
         const restedMs = millis(clock.monotonic() - restsSince);
-        await clock.sleep(gatherAfter({ decidingMs: this.#decidingMs, restedMs }), signal);
+        const before = { decidingMs: this.#decidingMs, restedMs, hasMoved: this.#hasMoved };
+        await clock.sleep(gatherAfter(before), signal);
       }
     } finally {
       for (const stop of stops) stop();
@@ -248,6 +245,7 @@ export class PlanReconciler {
   ): Promise<void> {
     const logged = new Set<string>();
     const queue = decisions.filter((decision) => this.#doesSomething(decision, logged));
+    this.#hasMoved = queue.some(({ kind }) => kind === "Move");
     this.#logged = logged;
     const worker = async (): Promise<void> => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
