@@ -95,6 +95,27 @@ describe("the fault machine's rules, asked of what was seen on a real control pl
     expect(judgeNothing).toThrow(`${user} has written nothing`);
   });
 
+  it("find nothing if no change was seen between a release and the end of its machine", () => {
+    const changes = [...without(left.changes, [20, 40]), node(50, {})];
+    const release = { ...left.releases[0], order: 1040 };
+    const audit = [eviction(10)];
+    const podsLeft = changes.filter(({ kind }) => kind !== "Pod");
+    expect(
+      brokenRules({ ...left, changes: podsLeft, audit, releases: [release] }, observed),
+    ).toEqual([]);
+  });
+
+  it("find nothing in a request that is repeated when the next machine has the name", () => {
+    const next = { id: "m2", at: beganMs + 31_000 };
+    const history = {
+      ...left,
+      changes: [...left.changes.slice(0, -1), node(35, {}), ...left.changes.slice(-1)],
+      releases: [...left.releases, { ...left.releases[0], ...next, order: 1031 }],
+      machineStarts: [...left.machineStarts, { machine: "n1", ...next }],
+    };
+    expect(brokenRules(history, observed)).toEqual([]);
+  });
+
   const { changes } = left;
   it.each<[string, Partial<History>, string]>([
     [

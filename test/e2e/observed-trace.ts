@@ -81,7 +81,9 @@ export function traceOf(history: History, { user }: Observed): readonly TraceEve
     ...machinesOf(history),
     ...history.audit.filter((entry) => entry.user === user).map((one) => requestOf(one, changes)),
   ];
-  return placed.toSorted((a, b) => a.order - b.order || a.rank - b.rank).map(({ event }) => event);
+  return placed
+    .toSorted((a, b) => a.order - b.order || a.rank - b.rank || a.event.at - b.event.at)
+    .map(({ event }) => event);
 }
 
 function changesOf(changes: readonly Change[]): readonly Placed[] {
@@ -111,8 +113,10 @@ function machinesOf({
   machineEnds,
   machineStarts = [],
 }: History): readonly Placed[] {
+  // A release knows a revision that no watched change may have.
+  const known = [...changes, ...releases.map(({ order = 0, at }) => ({ order, atMs: at }))];
   const placeAt = (atMs: number): number =>
-    changes.findLast((one) => (one.atMs ?? 0) <= atMs)?.order ?? 0;
+    known.reduce((most, one) => ((one.atMs ?? 0) <= atMs ? Math.max(most, one.order) : most), 0);
   const ends = machineEnds.flatMap(({ machine: name, id, at }) => {
     if (id === undefined) return [];
     const because = releases.some((one) => one.id === id) ? "Released" : undefined;
@@ -121,10 +125,11 @@ function machinesOf({
   const starts = machineStarts.map(({ machine: name, id, at }) =>
     placedMachine({ order: placeAt(at), at, name, id, what: "Registered", because: undefined }),
   );
+  const ended = new Set(machineEnds.map(({ id }) => id));
   const begun = new Set<string>();
   const stops = releases.flatMap(({ machine: name, id, at, order }) => {
-    // A request that is repeated asks for what has been asked.
-    if (id === undefined || order === undefined || begun.has(id)) return [];
+    // A request that is repeated, perhaps when the next machine has the name, stops nothing more.
+    if (id === undefined || order === undefined || begun.has(id) || !ended.has(id)) return [];
     begun.add(id);
     return [placedMachine({ order, at, name, id, what: "Stopping", because: "Released" })];
   });
