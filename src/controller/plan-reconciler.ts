@@ -15,6 +15,7 @@ import { policyStatuses } from "../core/plan/plan-status.ts";
 import { defaultPolicy, type Policy } from "../core/policy/policy.ts";
 import { isReleaseReason } from "../core/policy/release-answer.ts";
 import {
+  earlier,
   earliest,
   type Instant,
   later,
@@ -124,8 +125,9 @@ export class PlanReconciler {
         );
         const restsSince = clock.monotonic();
         const now = clock.now();
+        const quietUntil = plus(now, quietMs);
         const restMs = millis(Math.max(0, timedMs + leastWithoutNewsMs - restsSince));
-        const askAt = later(earlierOf(askAgainAt, plus(now, quietMs)), plus(now, restMs));
+        const askAt = later(earlier(askAgainAt ?? quietUntil, quietUntil), plus(now, restMs));
         const woken = await this.#wakeup.sleepUntil(askAt, signal);
         if (woken !== "Woken") {
           timedMs = clock.monotonic();
@@ -394,8 +396,4 @@ function keyOf(decision: Decision): string {
 function aboutWhom(decision: Decision): string {
   if ("node" in decision) return (decision.node as NodeFacts).name;
   return "order" in decision ? decision.order.node.name : decision.departure.node.name;
-}
-
-function earlierOf(a: Instant | undefined, b: Instant): Instant {
-  return a === undefined || b < a ? b : a;
 }
