@@ -48,7 +48,9 @@ export const releasedWhenEmpty: Checker = {
       const isUndisturbed = pod.metadata.annotations?.[marks.doNotDisturb] === "true";
       if (asked === undefined && proceeds && isUndisturbed) continue;
       if (asked === undefined) return `${its} was never asked to leave`;
-      if (proceeds) continue;
+      // What its kubelet has ended is kept by a finalizer only.
+      const isOver = pod.metadata.deletionGracePeriodSeconds === 0;
+      if (proceeds || isOver) continue;
       const graceMs = (pod.spec.terminationGracePeriodSeconds ?? 30) * 1000;
       if (event.at < asked + graceMs)
         return `${its} was asked ${(event.at - asked) / 1000} s before, with a grace of ${graceMs / 1000} s`;
