@@ -174,8 +174,8 @@ const unworked = ["node-role.kubernetes.io/control-plane", "node-role.kubernetes
 /** Machines whose labels do not tell whether they are Spot, and that no policy selects. */
 function unlabeledNodes(cloud: Cloud, all: readonly NodeFacts[], spot: readonly NodeFacts[]) {
   const known = new Set(spot.map(({ uid }) => uid));
-  const told = [...Object.keys(cloud.facts.spotLabels), ...unworked];
-  const labels = [...told, ...(cloud.doctor.unlabeledSpot?.exempt ?? [])];
+  const usual = [...Object.keys(cloud.facts.spotLabels), ...unworked];
+  const labels = [...usual, ...(cloud.doctor.unlabeledSpot?.exempt ?? [])];
   return all
     .filter((node) => cloudOf(node)?.name === cloud.facts.name && !known.has(node.uid))
     .filter((node) => !labels.some((key) => key in node.labels))
@@ -183,7 +183,7 @@ function unlabeledNodes(cloud: Cloud, all: readonly NodeFacts[], spot: readonly 
 }
 
 const withUnlabeledSpot = clouds.filter(({ doctor }) => doctor.unlabeledSpot !== undefined);
-const untellingMachines = andList(
+const unlabeledMachines = andList(
   withUnlabeledSpot.flatMap(({ doctor }) => doctor.unlabeledSpot?.machines ?? []),
 );
 
@@ -340,15 +340,15 @@ export const nodeChecks: readonly Check[] = [
   },
   {
     id: "spot-nodes",
-    looksAt: `whether there are Spot nodes at all, and whether the labels of ${untellingMachines} tell`,
+    looksAt: `whether there are Spot nodes at all, and whether the labels of ${unlabeledMachines} tell`,
     fix: "label them as the cloud does, or select them in the policy's nodeSelector",
     run: (facts) =>
       judging(spotNodes(facts), (spot) =>
         judging(facts.nodes, (all) => {
           for (const cloud of withUnlabeledSpot) {
-            const untold = unlabeledNodes(cloud, all, spot);
-            const message = `no label of ${namesOf(untold)} tells whether it is Spot`;
-            if (untold.length > 0) return warn(message, cloud.doctor.unlabeledSpot?.fix);
+            const unlabeled = unlabeledNodes(cloud, all, spot);
+            const message = `no label of ${namesOf(unlabeled)} tells whether it is Spot`;
+            if (unlabeled.length > 0) return warn(message, cloud.doctor.unlabeledSpot?.fix);
           }
           if (spot.length > 0) return pass(counted(spot.length, "Spot node"));
           return warn("no node is labelled as Spot, and no policy selects one");
