@@ -30,6 +30,7 @@ import {
   reactionTo,
 } from "./notice/interruption.ts";
 import { ask, begin } from "./plan/begin.ts";
+import { drainsUnderWay, standingConflict } from "./plan/conflict-hold.ts";
 import type { FleetPlan, PlannedDeparture } from "./plan/fleet-plan.ts";
 import { hold, type NoteEvent, note, unreadableAs } from "./plan/hold.ts";
 import { withoutEarlyMoves } from "./plan/late-move.ts";
@@ -74,6 +75,7 @@ export function decide(snapshot: Snapshot, now: Instant): Verdict & { readonly p
     begun: new Set(),
     leaving: new Set(),
     windows: windowsAt(now),
+    drains: drainsUnderWay(snapshot.departures),
     wakeAt: undefined,
     asks: [],
   };
@@ -148,9 +150,9 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
 }
 
 /**
- * A user's request waits for its own instant, for a healthy fleet, for the budgets and until its
- * machine can be released, but for no window or other gate. Its deadline overrides fleet and
- * budgets, for one request after another. If its instant is past the node's deadline, the planned
+ * A user's request waits for its own instant, for a healthy fleet, for the budgets, for drains that
+ * it could block, and until its machine can be released, but for no window or other gate. Its
+ * deadline overrides fleet, budgets and drains, for one request after another. If its instant is past the node's deadline, the planned
  * departure comes first; whichever starts first takes the node.
  */
 function manual(departure: Departure, pass: Pass): Decision[] {
@@ -176,7 +178,8 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   const unhealthy = pass.health.get(policy.name)?.hold;
   if (pass.begun.has(policy.name) && (policy.budgets.length > 0 || unhealthy)) return [];
   const budget = budgetVerdict(pass.ledger, { policy, node });
-  const standing = unhealthy ?? (budget.kind === "Held" ? budget : undefined);
+  const standing =
+    unhealthy ?? (budget.kind === "Held" ? budget : standingConflict(departure, pass));
   const forcedAt = deadlineAt && later(deadlineAt, opensAgainAt(policy, pass));
   if (standing !== undefined && (forcedAt === undefined || now < forcedAt)) {
     pass.wakeAt = earliest(pass.wakeAt, forcedAt);
@@ -229,7 +232,9 @@ function planned(departure: Departure, pass: Pass): Decision[] {
   if (entry.beginAt > pass.now) {
     const question = questionOf(found, pass);
     if (question !== undefined) ask(entry.node, question, pass);
-    const isFree = departure.status.phase === "Held" && entry.departAt > pass.now;
+    const { phase, reason } = departure.status;
+    const isOver = reason === "ConflictWait" && standingConflict(departure, pass) === undefined;
+    const isFree = phase === "Held" && (entry.departAt > pass.now || isOver);
     return isFree ? [...moves, note(departure, "Unblocked", { reason: "NotYet" })] : moves;
   }
   return [...moves, ...due(departure, { policy: found.policy, planned: entry }, pass)];
@@ -274,6 +279,7 @@ function due(departure: Departure, { policy, planned }: Due, pass: Pass): Decisi
     window: pass.windows(policy),
     waves: pass.waves.get(policy.name),
     unhealthy: pass.health.get(policy.name)?.hold,
+    conflict: standingConflict(departure, pass),
     gateAnswer: snapshot.gateAnswers[policy.name],
     releaseAnswer: isOurs ? snapshot.releaseAnswers.get(node.uid) : { kind: "Possible" },
   };

@@ -207,8 +207,11 @@ export function hasEnded(world: ModelWorld, node: string): () => boolean {
 }
 
 /** A pod of `web` and one of `db` on each of two nodes; one of each may be unavailable. */
-export async function entangled(): Promise<ModelWorld> {
-  const world = capacityStory({ nodes: ["n0", "n1", "n2"], replacement: { when: "None" } });
+export async function entangled(
+  instance: NonNullable<StoryOptions["instance"]> = {},
+): Promise<ModelWorld> {
+  const nodes = ["n0", "n1", "n2"];
+  const world = capacityStory({ nodes, replacement: { when: "None" }, instance });
   close(world, ["n2"]);
   for (const name of ["web", "db"]) {
     workload(world, name, { replicas: 2, cpu: "1", maxUnavailable: 1, exitAfterSeconds: 40 });
@@ -237,5 +240,10 @@ export function beginPlanned(world: ModelWorld, node: string, leftMs = hours(12)
 }
 
 /** Whether a node has waited for the drain of another. */
-export const waits = (world: ModelWorld) => (name: string) =>
-  stepsOf(world, name).some((step) => step.endsWith("ConflictWait"));
+export const waits = (world: ModelWorld) => (name: string) => conflictsOf(world, name).length > 0;
+
+/** What its timeline says of the drains that it waited for. */
+export function conflictsOf(world: ModelWorld, name: string): readonly string[] {
+  const results = (ledgerOf(world, name).timeline ?? []).map(({ result }) => result ?? "");
+  return results.filter((result) => result.includes("could block each other"));
+}

@@ -42,7 +42,7 @@ it.each([
     const [second = ""] = ["n0", "n1"].filter(waits(world));
     now = answer(second);
     await world.passUntil(hasEnded(world, second === "n0" ? "n1" : "n0"), minutes(15));
-    await world.pass(minutes(2));
+    await world.pass(minutes(15));
     stop.abort();
     await running;
     expect(ledgerOf(world, second)).toMatchObject({ phase: "Held", reason });

@@ -7,6 +7,7 @@ import {
   beginPlanned,
   capacityStory,
   close,
+  conflictsOf,
   depart,
   entangled,
   hasEnded,
@@ -19,6 +20,8 @@ import {
   workload,
 } from "./capacity-story.ts";
 
+/** The default of `spacing.min`: what waits for another drain starts that long after it. */
+const spacing = minutes(15);
 const none = { when: "None" };
 const wholeClusterList = /^GET \/api\/v1\/pods\?fieldSelector=status\.phase/;
 const lookAtCapacity = /^GET \/api\/v1\/pods\?fieldSelector=spec\.nodeName=n[12],status\.phase/;
@@ -123,12 +126,22 @@ describe("two departures that need the same two budgets", () => {
     const [first] = ["n0", "n1"].filter((name) => !second.includes(name));
     const lastEviction = world.steps.lastIndexOf(`evict ${first}`);
     expect(world.steps.indexOf(`cordon ${second[0]}`)).toBeGreaterThan(lastEviction);
-    const entry = ledgerOf(world, second[0] ?? "").timeline?.find(
-      ({ step }) => step === "ConflictWait",
-    );
-    expect(entry?.result).toContain(`${first}-`);
-    expect(entry?.result).toContain("over default/db and default/web");
+    const [conflict] = conflictsOf(world, second[0] ?? "");
+    expect(conflict).toContain(`${first}-`);
+    expect(conflict).toContain("over default/db and default/web");
     for (const name of ["n0", "n1"]) expect(ledgerOf(world, name).outcome).toBe("Planned");
+  });
+
+  it("free their budgets once the pods are gone, while the machine still waits", async () => {
+    const world = await entangled({ loadBalancerDelay: "10m" });
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    const draining = (): readonly string[] =>
+      ["n0", "n1"].filter((name) => ledgerOf(world, name).phase === "Draining");
+    await world.passUntil(() => draining().length === 2, minutes(20));
+    expect(draining()).toHaveLength(2);
+    stop.abort();
+    await running;
   });
 
   it("respect a freeze that comes while the second waits for the first", async () => {
@@ -143,7 +156,7 @@ describe("two departures that need the same two budgets", () => {
     const freezeUntil = formatInstant(plus(world.clock.now(), hours(2)));
     world.patchPolicy({ spec: { gates: { freezeUntil } } });
     await world.passUntil(hasEnded(world, first), minutes(10));
-    await world.pass(minutes(2));
+    await world.pass(spacing);
     expect(world.marksOf(second)).toEqual([]);
     expect(ledgerOf(world, second).timeline?.map(({ result }) => result)).toContain(
       `Blocked: ${second} waits until the freeze ends at ${freezeUntil}.`,
@@ -166,14 +179,14 @@ describe("two departures that need the same two budgets", () => {
     { what: "a freeze, which the deadline overrides", act: freeze, reason: undefined },
   ])("respect $what that comes before the deadline of the second", async ({ act, reason }) => {
     const world = await entangled();
-    world.patchPolicy({ spec: { lifetime: { max: "24h" } } });
-    for (const name of ["n0", "n1"]) beginPlanned(world, name, seconds(30));
+    world.patchPolicy({ spec: { lifetime: { max: "1h", reserve: "30m" } } });
+    for (const name of ["n0", "n1"]) beginPlanned(world, name);
     const stop = new AbortController();
     const running = world.startController(stop.signal);
     await world.passUntil(() => ["n0", "n1"].some(waits(world)), minutes(1));
     const [second = ""] = ["n0", "n1"].filter(waits(world));
     act(world, second);
-    await world.pass(minutes(6));
+    await world.pass(minutes(40));
     stop.abort();
     await running;
     if (reason === undefined) expect(ledgerOf(world, second).outcome).toBe("Planned");

@@ -238,7 +238,7 @@ export const departureStatus: ObjectField = {
     demands: {
       type: "list",
       description:
-        "The disruptions that the drain needs from budgets that other drains may need too, until its pods are gone.",
+        "The disruptions that the drain needs from budgets that other drains may need too, until its pods are gone. While it is held for another drain, those that it would need.",
       items: {
         type: "object",
         description: "One PodDisruptionBudget.",

@@ -64,7 +64,6 @@ export class ActiveDepartures {
     const one = new OpenDeparture({ departure, policy, first, signal }, this.#options, {
       fleet: this.#fleet,
       drainsBeside: (uid) => this.#drainsBeside(uid),
-      onBudgetsFreed: () => this.#wakeWaiting(),
       onClosed: (fault) => this.#closed(departure, one, { fault, signal }),
     });
     this.#open.set(departure.uid, one);
@@ -156,10 +155,6 @@ export class ActiveDepartures {
     });
   }
 
-  #wakeWaiting(): void {
-    for (const one of this.#open.values()) if (one.isBeforeCordon) one.wake();
-  }
-
   #closed(
     departure: Departure,
     one: OpenDeparture,
@@ -173,7 +168,6 @@ export class ActiveDepartures {
     if (fault === undefined) this.#rests.delete(uid);
     else this.#failed({ ...departure, status }, fault, signal);
     if (!isLive({ status })) this.#ended.set(uid, status);
-    this.#wakeWaiting();
     this.#tell(uid);
   }
 

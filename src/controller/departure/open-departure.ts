@@ -58,8 +58,6 @@ export interface OpenSubject {
 export interface OpenHooks {
   readonly fleet: Pick<Fleet, "node">;
   readonly drainsBeside: (uid: string) => readonly RunningDrain[];
-  /** It holds no budgets any more, so others may start their drains. */
-  readonly onBudgetsFreed: () => void;
   /** It is closed; `fault` if it could not even start, or something unexpected happened. */
   readonly onClosed: (fault: unknown) => void;
 }
@@ -183,12 +181,6 @@ export class OpenDeparture {
     return this.#state.newest.demands ?? [];
   }
 
-  /** Whether it may be waiting for its turn among the drains. */
-  get isBeforeCordon(): boolean {
-    const { newest, memory } = this.#state;
-    return newest.phase === "Preparing" && memory.cordonedMs === undefined;
-  }
-
   /** Passes what the watch shows; undefined if the Departure is gone. */
   observe(seen: Departure | undefined): void {
     if (seen === undefined) this.#isDeleted = true;
@@ -223,7 +215,6 @@ export class OpenDeparture {
   #evaluate(look: LastLook | undefined): void {
     if (this.#isClosed) return;
     const state = this.#state;
-    const held = this.holdsBudgets;
     this.#record.seeOthers();
     const now = state.nextTime();
     let out: Next;
@@ -241,7 +232,6 @@ export class OpenDeparture {
     if (!this.#isDeleted) this.#record.write();
     this.#setAlarm(out.lookAgainAt);
     if (out.isOver && !this.#record.isWriting) this.#close(undefined);
-    if (held && !this.holdsBudgets) this.#hooks.onBudgetsFreed();
   }
 
   #scene(lastLook: LastLook | undefined): DepartureScene {

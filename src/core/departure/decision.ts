@@ -313,7 +313,7 @@ export function newestStarts(
 ): ReadonlyMap<string, NewestStart> {
   const newest = new Map<string, NewestStart>();
   for (const { policy, cause, departAt, noticedAt, status } of departures) {
-    const startedAt = leftAt(status);
+    const { startedAt } = status;
     if (policy === undefined || startedAt === undefined || startedAt > at) continue;
     const wasVoluntary = isVoluntary(cause) || (noticedAt !== undefined && startedAt < noticedAt);
     if (wasVoluntary && startedAt > (newest.get(policy)?.at ?? Number.NEGATIVE_INFINITY)) {
@@ -321,13 +321,6 @@ export function newestStarts(
     }
   }
   return newest;
-}
-
-/** When a departure started, or when its wait for another drain ended. */
-function leftAt({ startedAt, timeline }: DepartureStatus): Instant | undefined {
-  const began = timeline.findLastIndex(({ step }) => step === "Preparing");
-  const waited = timeline.findLastIndex(({ step }) => step === "ConflictWait");
-  return waited <= began ? startedAt : (timeline[waited + 1]?.at ?? startedAt);
 }
 
 function urgency(departure: Departure): number {

@@ -83,6 +83,15 @@ export interface Demanding {
   readonly demands: readonly BudgetDemand[];
 }
 
+/** The hold of a departure whose drain would complete a cycle. */
+export function conflictHold({ drains, budgets }: DrainConflict): {
+  readonly reason: "ConflictWait";
+  readonly detail: string;
+} {
+  const detail = `${drains.join(" and ")}, over ${budgets.join(" and ")}`;
+  return { reason: "ConflictWait", detail };
+}
+
 /**
  * A drain under way, with the demands that it started with: what it has used since is its own.
  */

@@ -6,7 +6,6 @@ import {
   type Departure,
   type DepartureStatus,
   isVoluntary,
-  mayHoldBudgets,
   type Outcome,
   type Phase,
   type TimelineEntry,
@@ -152,7 +151,7 @@ export function statusAfter(
   const { demands, leftTo: _, ...lasting } = status;
   const after: DepartureStatus = {
     ...lasting,
-    ...(mayHoldBudgets(phase) && demands !== undefined && { demands }),
+    ...(keepsDemands(phase, change) && demands !== undefined && { demands }),
     ...(phase === "Held" && change.reason === "LeftToOthers" && { leftTo: change.detail }),
     phase,
     reason: change.reason,
@@ -169,6 +168,11 @@ export function statusAfter(
   if (phase === "Held") return { ...after, startedAt: undefined };
   if (phase === "Preparing") return { ...after, startedAt: status.startedAt ?? change.at };
   return phase === "Ended" ? ended(departure, change, after) : after;
+}
+
+/** A hold for another drain is judged by what its own drain needs; a start looks again. */
+function keepsDemands(phase: Phase, { reason }: PhaseChange): boolean {
+  return phase === "Draining" || (phase === "Held" && reason === "ConflictWait");
 }
 
 /** A roll-back ends with the message that started it, which names the cause. */

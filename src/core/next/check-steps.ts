@@ -1,4 +1,9 @@
-import { conflictWith, contestable, type DrainReason } from "../departure/drain-reason.ts";
+import {
+  conflictHold,
+  conflictWith,
+  contestable,
+  type DrainReason,
+} from "../departure/drain-reason.ts";
 import { begunLastAt, type PhaseResult, reasonSince } from "../departure/ledger.ts";
 import { planDrain } from "../drain-plan/drain-plan.ts";
 import { asksOutside, holdsSinceStart } from "../limits/gate.ts";
@@ -40,9 +45,6 @@ const permanentReasons: ReadonlySet<DrainReason> = new Set([
   "MultipleBudgets",
   "SingleReplica",
 ]);
-
-/** Budgets are not watched: a departure that waits for another drain is evaluated this often. */
-const askAgainMs = 60_000;
 
 /**
  * The drain as it would be if it started now: reports pods that will block it until its timeout,
@@ -102,8 +104,10 @@ function firstFew(
 }
 
 /**
- * Waits until the drain can run beside the others that compete with it for budgets. Does not wait
- * under a notice or past the departure's own deadline.
+ * Whether the drain can run beside the others that compete with it for budgets. If not, the
+ * departure is held like one that has not started: what waits together must not start together, and
+ * the plan keeps the pace of all that wait. Not asked under a notice or past the departure's own
+ * deadline.
  */
 export function turnTaken(evaluation: Evaluation): StepFinding {
   const { memory, scene, now, status } = evaluation;
@@ -117,48 +121,24 @@ export function turnTaken(evaluation: Evaluation): StepFinding {
   const { deadlineAt } = scene.departure;
   const isDue = deadlineAt !== undefined && deadlineAt <= now.at;
   const conflict = isDue || evaluation.isPressing ? undefined : conflictWith(scene.drains(), plan);
-  if (conflict === undefined) {
-    if (!isDue && isOutlookOld(evaluation)) return "Wait";
-    const demands = contestable(plan.demands);
-    if (demands.length > 0) evaluation.intend({ ...status, demands });
-    evaluation.remember(taken);
-    return undefined;
+  if (conflict !== undefined) {
+    const found = heldBack(blocked(conflictHold(conflict)), evaluation);
+    if (found !== "Wait") evaluation.intend({ ...status, demands: plan.demands });
+    return found;
   }
-  const others = `${conflict.drains.join(" and ")}, over ${conflict.budgets.join(" and ")}`;
-  evaluation.report("ConflictWait", others);
-  evaluation.remember({ conflictNumber: now.number });
-  const lookedMs = (memory.lookedAhead ?? memory.phase).ms;
-  if (now.ms - lookedMs >= askAgainMs) {
-    evaluation.remember({ lookedAhead: { ms: now.ms, number: now.number } });
-  }
-  evaluation.lookAtMs((evaluation.memory.lookedAhead ?? memory.phase).ms + askAgainMs);
-  evaluation.look(deadlineAt);
-  return "Wait";
+  const demands = contestable(plan.demands);
+  if (demands.length > 0) evaluation.intend({ ...status, demands });
+  evaluation.remember(taken);
+  return undefined;
 }
 
-/** Whether the plan is older than the conflict that has ended: then it is made once more. */
-function isOutlookOld(evaluation: Evaluation): boolean {
-  const { memory, now, isPressing } = evaluation;
-  const { conflictNumber, outlookNumber = 0, lookedAhead } = memory;
-  if (isPressing || conflictNumber === undefined || outlookNumber > conflictNumber) return false;
-  if ((lookedAhead?.number ?? 0) <= conflictNumber) {
-    evaluation.remember({ lookedAhead: { ms: now.ms, number: now.number } });
-    for (const name of ["podsNow", "budgets"] as const) evaluation.hope(name, now.number);
-  }
-  return true;
-}
-
-/**
- * How long after a start was recorded the cordon may follow, unless the departure itself has waited
- * for another drain. A new leader takes over well within it.
- */
+/** How long after a start was recorded the cordon may follow. A new leader takes over within it. */
 const startValidMs = minutes(2);
 
 /**
  * Whether what allowed the start still does: it is asked until the node is cordoned, however long
  * that takes. If not, the departure is held like one that has not started, and everything is asked
- * again. One that has waited for another drain keeps its turn, but its external gates are asked
- * again.
+ * again. External gates are asked again before a cordon that is tried once more.
  */
 export function allowed(evaluation: Evaluation): StepFinding {
   const { scene, memory, now, status } = evaluation;
@@ -169,12 +149,12 @@ export function allowed(evaluation: Evaluation): StepFinding {
   const unhealthy = cause === "Manual" && isForced ? undefined : scene.fleetHold();
   if (unhealthy !== undefined) return heldBack(blocked(unhealthy), evaluation);
   if (cause !== "Planned") return undefined;
-  const hasWaited = reasonSince(status, "ConflictWait") !== undefined;
   const policy = scene.newestPolicy();
-  const isAsked = hasWaited && asksOutside(policy);
-  // Before each attempt to cordon.
-  const since = Math.max(memory.turnNumber ?? 0, memory.asked.cordon?.answeredNumber ?? 0);
-  const gates = isAsked ? evaluation.need("gates", since) : { answer: undefined };
+  const { cordon } = memory.asked;
+  const isAsked = cordon !== undefined && asksOutside(policy);
+  const gates = isAsked
+    ? evaluation.need("gates", cordon.answeredNumber ?? 0)
+    : { answer: undefined };
   const node = scene.node ?? memory.target;
   if (gates === undefined || node === undefined) return "Wait";
   const { answer } = gates;
@@ -184,9 +164,7 @@ export function allowed(evaluation: Evaluation): StepFinding {
   if (held !== undefined) return heldBack({ ...blocked(held), until: held.retryAt }, evaluation);
   const startedAt = begunLastAt(status);
   const isOld = startedAt !== undefined && now.at > plus(startedAt, startValidMs);
-  return isOld && !hasWaited
-    ? heldBack({ event: "Blocked", reason: "StartLapsed" }, evaluation)
-    : undefined;
+  return isOld ? heldBack(blocked({ reason: "StartLapsed" }), evaluation) : undefined;
 }
 
 /** Whether the cordon is on its way or answered: what allowed it was asked when it was sent. */

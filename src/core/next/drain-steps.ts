@@ -260,6 +260,9 @@ function ended(
   const end: DrainEnd = { verdict, endedAt, rule, detail, account, volumes, staying };
   evaluation.says.push({ kind: "DrainEnded", end });
   evaluation.remember({ drained: end, emptyAt: now.at });
+  // It holds no budgets any more: those that wait for it may start.
+  const { demands: _, ...status } = evaluation.status;
+  evaluation.intend(status);
   return rollBackOf(end);
 }
 

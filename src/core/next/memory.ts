@@ -92,8 +92,6 @@ export interface Memory {
   /** The drain as it would be if it started now; since when that is asked; whether it was told. */
   readonly outlook?: DrainPlan | undefined;
   readonly outlookNumber?: number | undefined;
-  /** The last evaluation at which another drain was in the way. */
-  readonly conflictNumber?: number | undefined;
   readonly lookedAhead?: Pick<EvaluationTime, "ms" | "number"> | undefined;
   readonly toldAhead?: true | undefined;
   /** Whether the drain may run beside the others. */

@@ -14,6 +14,7 @@ import {
   isVoluntary,
   pressingFrom,
 } from "../departure/departure.ts";
+import type { RunningDrain } from "../departure/drain-reason.ts";
 import { type BudgetUsage, type WaveStanding, waveStanding } from "../limits/budget.ts";
 import { type FleetHealth, fleetHealth, healthy } from "../limits/fleet-health.ts";
 import { type GateHold, windowHold } from "../limits/gate.ts";
@@ -277,6 +278,8 @@ export interface Pass {
   readonly waves: ReadonlyMap<string, WaveStanding | undefined>;
   /** The hold by a policy's windows now, if any; computed once per policy. */
   readonly windows: (policy: Policy) => GateHold | undefined;
+  /** The drains that hold budgets. */
+  readonly drains: readonly RunningDrain[];
   /** When the first hold ends. */
   wakeAt: Instant | undefined;
   /** The questions that the clouds have to answer before more can be decided. */

@@ -154,6 +154,8 @@ export interface StartQuestion {
   readonly releaseAnswer: ReleaseAnswer | undefined;
   /** What holds all voluntary departures of the policy. */
   readonly unhealthy?: GateHold | undefined;
+  /** The drains that it has to wait for. */
+  readonly conflict?: GateHold | undefined;
   readonly now: Instant;
 }
 
@@ -231,6 +233,7 @@ function holdsOn(question: StartQuestion): readonly GateHold[] {
     ...gateHolds({ policy, node, answer: gateAnswer, window, now }),
     waveVerdict(waves),
     budgetVerdict(ledger, { policy, node }),
+    ...(question.conflict === undefined ? [] : [question.conflict]),
   ];
   return verdicts.filter((verdict) => verdict.kind === "Held");
 }

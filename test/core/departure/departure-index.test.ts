@@ -27,19 +27,6 @@ describe("the newest start of a policy", () => {
     expect(starts.get("spot")).toEqual({ at: startedAt, plannedAt: noon });
   });
 
-  it("is the instant at which the node was marked, if it had to wait for another drain", () => {
-    const waits = { at: plus(noon, minutes(1)), step: "ConflictWait", result: "waits" };
-    const marked = { at: plus(noon, minutes(5)), step: "Draining", result: "drains" };
-    const status = (...timeline: (typeof waits)[]) =>
-      ({ phase: "Draining", startedAt: noon, timeline }) as const;
-    const newest = (...timeline: (typeof waits)[]) =>
-      newestStarts(
-        [{ ...started(noon, noon), status: status(...timeline) }],
-        plus(noon, minutes(9)),
-      ).get("spot")?.at;
-    expect([newest(waits, marked), newest(waits), newest(marked)]).toEqual([marked.at, noon, noon]);
-  });
-
   it("is neither in the future nor caused by the cloud", () => {
     const later = started(noon, plus(noon, minutes(20)));
     const taken = { ...started(noon, noon), cause: "SpotInterruption" } as const;

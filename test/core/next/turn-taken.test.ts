@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { statusAfter } from "../../../src/core/departure/ledger.ts";
 import { freshMemory } from "../../../src/core/next/memory.ts";
 import { next } from "../../../src/core/next/next.ts";
 import { budget, pod } from "../drain/drain-scene.ts";
@@ -25,13 +26,26 @@ function sceneAt(drains: readonly (typeof other)[], number: number) {
   return aScene({ departure, facts, drains: () => drains });
 }
 
-it("a turn is taken by pods and budgets that were read after the other drain has ended", () => {
-  const waiting = next(sceneAt([other], 1), freshMemory(timeAt(0, 1)), timeAt(100, 2));
-  expect(waiting.status.reason).toBe("ConflictWait");
-  const ended = next(sceneAt([], 1), waiting.memory, timeAt(30_000, 3));
-  expect(ended.requests).toEqual([]);
-  const since = ended.needs.filter(({ name }) => name === "podsNow").map((need) => need.since);
-  expect(Math.max(...since)).toBe(3);
-  const read = next(sceneAt([], 3), ended.memory, timeAt(30_050, 5));
-  expect(read.memory.hasTurn).toBe(true);
+const fresh = freshMemory(timeAt(0, 1));
+
+it("a departure whose drain would complete a cycle is held with what its drain needs", () => {
+  const { status, requests } = next(sceneAt([other], 1), fresh, timeAt(100, 2));
+  expect(requests).toEqual([]);
+  expect(status).toMatchObject({ phase: "Held", reason: "ConflictWait", startedAt: undefined });
+  expect(status.message).toContain("n2-1, over default/db and default/web");
+  expect(status.demands?.map(({ budget }) => budget)).toEqual(["default/db", "default/web"]);
+});
+
+it("a departure that starts again looks again, whatever it was held by", () => {
+  const held = next(sceneAt([other], 1), fresh, timeAt(100, 2)).status;
+  const change = { event: "Due", reason: "Spaced", at: timeAt(200, 3).at } as const;
+  const started = statusAfter({ ...aScene({}).departure, status: held }, change);
+  expect(started).toMatchObject({ phase: "Preparing" });
+  expect(started).not.toHaveProperty("demands");
+});
+
+it("a drain that competes with no other takes its turn, and records what it needs", () => {
+  const { status, memory } = next(sceneAt([], 1), fresh, timeAt(100, 2));
+  expect(memory.hasTurn).toBe(true);
+  expect(status.demands).toHaveLength(2);
 });

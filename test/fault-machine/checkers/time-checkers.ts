@@ -22,30 +22,10 @@ function boundOf(phase: string, node: string, view: View): number | undefined {
   return 10 * minute;
 }
 
-/**
- * Whether a departure waits, without a cordon, for a drain that its policy lets wait without end:
- * it may wait as long as that, but not beyond its own deadline. A request has none. The bound of
- * its phase counts from the end of that wait.
- */
-function waitsForWaiting(
-  { phase, node }: Entered,
-  departure: DepartureObject,
-  view: View,
-): boolean {
-  const policy = view.policyUnderWay();
-  if (phase !== "Preparing" || policy.drain.onTimeout !== "Wait") return false;
-  if (departure.status?.reason !== "ConflictWait") return false;
-  if (![...view.departures.values()].some((one) => phaseOf(one) === "Draining")) return false;
-  const machine = view.machines.get(node);
-  const isPlanned = departure.spec.cause === "Planned" && machine !== undefined;
-  return !isPlanned || view.now <= deadlineOf(policy, machine.bornAt) + minute;
-}
-
 interface Entered {
   readonly phase: string;
   readonly node: string;
-  readonly name: string;
-  at: At;
+  readonly at: At;
   /** The longest one so far. */
   bound: number;
   isTold: boolean;
@@ -67,13 +47,10 @@ export const phasesEnd: Checker = {
         else if (entered.get(uid)?.phase !== phase)
           entered.set(uid, {
             ...{ phase, node: departure.spec.node.name, at: event.at },
-            name: departure.metadata.name,
             ...{ bound: 0, isTold: false },
           });
       }
       for (const [uid, its] of entered) {
-        const own = view.departures.get(its.name);
-        if (own !== undefined && waitsForWaiting(its, own, view)) its.at = event.at;
         // No bound is shorter, and this comes for every event.
         if (event.at - its.at <= 10 * minute) continue;
         const now = boundOf(its.phase, its.node, view);
