@@ -39,11 +39,11 @@ import {
   nextLook,
   type Pass,
   type Planned,
-  planFleet,
   questionOf,
   takenBy,
   windowsAt,
-} from "./plan/plan.ts";
+} from "./plan/pass.ts";
+import { planFleet } from "./plan/plan.ts";
 import { explainPlan } from "./plan/plan-report.ts";
 import { type StartQuestion, startVerdict } from "./plan/start.ts";
 import { underWay } from "./plan/under-way.ts";
@@ -152,8 +152,9 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
 /**
  * A user's request waits for its own instant, for a healthy fleet, for the budgets, for drains that
  * it could block, and until its machine can be released, but for no window or other gate. Its
- * deadline overrides fleet, budgets and drains, for one request after another. If its instant is past the node's deadline, the planned
- * departure comes first; whichever starts first takes the node.
+ * deadline overrides fleet, budgets and drains, for one request after another. If its instant is
+ * past the node's deadline, the planned departure comes first; whichever starts first takes the
+ * node.
  */
 function manual(departure: Departure, pass: Pass): Decision[] {
   const { departAt, deadlineAt, hold: held } = departure;

@@ -6,7 +6,6 @@ import { explain, type Reason, type ReasonFacts } from "../reason/reason.ts";
 import { hours, type Instant, later, type Millis, plus } from "../time/time.ts";
 import {
   type Departure,
-  type DepartureStatus,
   freeName,
   isLive,
   isNoticed,

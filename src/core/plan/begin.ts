@@ -5,7 +5,7 @@ import { withStart } from "../limits/budget.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { ReleasabilityQuestion } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
-import type { Pass } from "./plan.ts";
+import type { Pass } from "./pass.ts";
 
 interface Start {
   readonly departure: Departure;

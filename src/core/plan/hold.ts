@@ -3,7 +3,7 @@ import type { Departure } from "../departure/departure.ts";
 import type { BadPolicy } from "../policy/policy.ts";
 import type { Reason } from "../reason/reason.ts";
 import { earlier, type Instant } from "../time/time.ts";
-import type { Pass } from "./plan.ts";
+import type { Pass } from "./pass.ts";
 
 /** Why a departure is held or over. */
 export interface Why {

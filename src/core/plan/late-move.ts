@@ -1,6 +1,6 @@
 import type { Decision } from "../departure/decision.ts";
 import type { Departure } from "../departure/departure.ts";
-import type { Pass } from "./plan.ts";
+import type { Pass } from "./pass.ts";
 
 /**
  * The decisions without the moves of future departures that follow from a start which has not

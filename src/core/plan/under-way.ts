@@ -4,7 +4,7 @@ import { isKnownPhase, type PhaseResult } from "../departure/ledger.ts";
 import { interruptionOf, policyFor } from "../notice/interruption.ts";
 import { defaultPolicy } from "../policy/policy.ts";
 import { unreadableAs } from "./hold.ts";
-import type { Pass } from "./plan.ts";
+import type { Pass } from "./pass.ts";
 
 /**
  * Continues a departure under way. If its policy is gone or cannot be read, a new leader undoes it:

@@ -1,5 +1,5 @@
 import { type Checker, newsMs, stopsActs, stopsNews } from "../checker.ts";
-import { deadlineOf, durationMs } from "../policy-oracle.ts";
+import { durationMs } from "../policy-oracle.ts";
 import type { At } from "../trace.ts";
 import { type DepartureObject, isVoluntary, marks, phaseOf, underWay, type View } from "../view.ts";
 
