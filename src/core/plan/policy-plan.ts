@@ -137,7 +137,7 @@ function placeClasses(classes: Classes, scene: PolicyScene): Placing {
     // Without the late departure that starts now: it does not wait for itself.
     lastStart: asInstant(classes.pace.leftAt),
     minMs,
-    gap: Math.min(minMs, bestMs ?? minMs),
+    gap: bestMs === null || bestMs >= minMs ? minMs : movableGap(classes, scene),
   });
   const spacing = {
     wantedMs: mode === "Late" ? minMs : null,
@@ -146,6 +146,13 @@ function placeClasses(classes: Classes, scene: PolicyScene): Placing {
   };
   const moved = departures.filter((departure) => departure.movedFrom !== undefined).length;
   return { placed: { spacing, departures, hours, moved }, missedGapMs: missed.gapMs };
+}
+
+/** The gap that departures keep whose instants can be chosen: at most `spacing.min`. */
+function movableGap(classes: Classes, scene: PolicyScene): number {
+  const { minMs } = scene.policy.spacing;
+  if (classes.free.length === 0) return minMs;
+  return Math.min(minMs, freeGapMs(spacingOf(problemAfterStart(classes, scene)), 0));
 }
 
 function jobsOf({ free, forced, missed, overdue, due, overdueDue }: Classes): readonly Job[] {
