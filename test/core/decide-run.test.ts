@@ -43,11 +43,16 @@ it.each(Array.from({ length: 40 }, (_, seed) => [seed]))(
       const { deadlineAt = begunAt, status } = departure;
       const open = allowedSpans(run.policy.windows, begunAt, plus(begunAt, seconds(1))).length > 0;
       expect(reason === "DeadlineForces" ? begunAt >= deadlineAt : open, departure.name).toBe(true);
-      // A departure that a budget delayed may use the reserve of 30 minutes, and no more.
+      // One that a budget delayed, or that leaves in closed hours a gap after another one, may use
+      // the reserve of 30 minutes, and no more.
       const wasHeld = status.timeline.some(({ result }) => result.includes("budget is used up"));
-      const endAt = plus(deadlineAt, wasHeld ? minutes(32) : minutes(2));
+      const usesReserve = wasHeld || reason === "DeadlineForces";
+      const endAt = plus(deadlineAt, usesReserve ? minutes(32) : minutes(2));
       expect(begunAt, departure.name).toBeLessThanOrEqual(endAt);
     }
+    const starts = run.begun.map((one) => one.at);
+    const gaps = starts.slice(1).map((start, place) => start - (starts[place] ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(run.policy.spacing.minMs / 15);
     for (const { node, at: movedAt } of run.moves) {
       const since = plus(movedAt, minutes(-1));
       const lately = run.moves.filter((one) => one.node === node && one.at > since);

@@ -39,22 +39,46 @@ function minuteOf(clock: string): number {
   return hour * 60 + minute;
 }
 
+/** When a machine may start to leave. */
+export interface StartRange {
+  readonly earliest: At;
+  readonly latest: At;
+  readonly inWindows: boolean;
+}
+
 /**
- * The largest gap, up to `wantedMs`, with which machines of these deadlines could start one after
- * another after `from`: earliest deadline first, each as early as windows let it.
+ * The range of a machine born then, as seen at an instant: up to its deadline, in a window. One
+ * that has no open window until then leaves from its deadline on, and both this one and one that
+ * has missed its deadline may use the reserve.
+ */
+export function startRange(policy: PolicySpec, bornAt: At, at: At): StartRange {
+  const deadline = deadlineOf(policy, bornAt);
+  const latest = endOfLife(policy, bornAt);
+  const until = deadline > at ? deadline : latest;
+  if (nextOpen(policy, at) <= until) return { earliest: at, latest: until, inWindows: true };
+  return { earliest: Math.max(at, deadline), latest, inWindows: false };
+}
+
+/**
+ * The largest gap, up to `wantedMs`, with which machines could start one after another after
+ * `from`: the one that must leave first, each as early as its range lets it.
  */
 export function bestGapMs(
   policy: PolicySpec,
-  { from, deadlines, wantedMs }: { from: At; deadlines: readonly At[]; wantedMs: number },
+  { from, ranges, wantedMs }: { from: At; ranges: readonly StartRange[]; wantedMs: number },
 ): number {
-  const bound = deadlines
-    .filter((at) => at > from && nextOpen(policy, from) <= at)
-    .toSorted((a, b) => a - b);
+  const after = ({ earliest, inWindows }: StartRange, at: At): At => {
+    const start = Math.max(at, earliest);
+    return inWindows ? nextOpen(policy, start) : start;
+  };
+  const bound = ranges
+    .filter((range) => range.latest > from && after(range, from) <= range.latest)
+    .toSorted((a, b) => a.latest - b.latest);
   const fits = (gapMs: number): boolean => {
     let at = from;
-    return bound.every((deadline) => {
-      at = nextOpen(policy, at + gapMs);
-      return at <= deadline;
+    return bound.every((range) => {
+      at = after(range, at + gapMs);
+      return at <= range.latest;
     });
   };
   if (fits(wantedMs)) return wantedMs;

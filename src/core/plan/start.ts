@@ -99,14 +99,16 @@ function overdueInTurn(
 
 /**
  * The due departures that start one gap after another, whatever they were held by: all of them if
- * any waits for a budget, otherwise those that were due already when the last one started.
+ * any waits for a budget, otherwise those that were due already when the last one started, and
+ * those whose instants were not chosen, because they had no allowed one.
  */
 export function queued(
   due: readonly DueDeparture[],
   lastStart: number | undefined,
 ): readonly DueDeparture[] {
   if (due.some(waitsForBudget)) return due;
-  return lastStart === undefined ? [] : due.filter(({ at }) => at <= lastStart);
+  if (lastStart === undefined) return [];
+  return due.filter(({ at, reason }) => at <= lastStart || reason === "DeadlineBeatsWindow");
 }
 
 /**

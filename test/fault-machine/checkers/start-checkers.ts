@@ -1,5 +1,13 @@
 import { type Checker, newsMs, stopsNews } from "../checker.ts";
-import { bestGapMs, deadlineOf, durationMs, endOfLife, isOpen } from "../policy-oracle.ts";
+import {
+  bestGapMs,
+  deadlineOf,
+  durationMs,
+  endOfLife,
+  isOpen,
+  type StartRange,
+  startRange,
+} from "../policy-oracle.ts";
 import type { At, TraceEvent } from "../trace.ts";
 import { type DepartureObject, isVoluntary, marks, type NodeObject, type View } from "../view.ts";
 import type { PolicySpec } from "../world.ts";
@@ -121,19 +129,16 @@ export const startsKeepPace: Checker = {
       if (departure.spec.cause !== "Planned" || policy === undefined) return undefined;
       const { name } = node.metadata;
       const wantedMs = durationMs(policy.spacing.min);
-      // Who has missed its deadline may use the reserve.
-      const deadlineFrom = (at: At, other: string): readonly At[] => {
+      const rangeFrom = (at: At, other: string): readonly StartRange[] => {
         const machine = view.machines.get(other);
-        if (machine === undefined) return [];
-        const deadline = deadlineOf(policy, machine.bornAt);
-        return deadline > at ? [deadline] : [endOfLife(policy, machine.bornAt)];
+        return machine === undefined ? [] : [startRange(policy, machine.bornAt, at)];
       };
       const others = [...view.nodes.keys()].filter((other) => other !== name);
-      const deadlines = others.flatMap((other) => deadlineFrom(sentAt, other));
+      const ranges = others.flatMap((other) => rangeFrom(sentAt, other));
       // Each policy keeps its own pace, whichever its nodes belonged to before.
       const { policy: ofPolicy = "" } = departure.spec;
       const last = lastOf.get(ofPolicy);
-      const bestMs = bestGapMs(policy, { from: sentAt, deadlines, wantedMs });
+      const bestMs = bestGapMs(policy, { from: sentAt, ranges, wantedMs });
       lastOf.set(ofPolicy, { at: sentAt, name, bestMs });
       if (last === undefined || last.name === name) return undefined;
       // A server that shows Departures of long ago hides when the last one started, and by a wrong
@@ -143,14 +148,10 @@ export const startsKeepPace: Checker = {
       if (view.troubledMs({ from: last.at, to: sentAt }, isStale, 60_000) > 0) return undefined;
       // A machine that has registered since the last start has to leave before the window closes as
       // well, if its deadline is after that: then the best gap is smaller than it was, by so much.
-      const present = [...others, name].flatMap((other) => deadlineFrom(last.at, other));
-      const withNewcomers = bestGapMs(policy, { from: last.at, deadlines: present, wantedMs });
+      const present = [...others, name].flatMap((other) => rangeFrom(last.at, other));
+      const withNewcomers = bestGapMs(policy, { from: last.at, ranges: present, wantedMs });
       const fitMs = Math.min(wantedMs, last.bestMs, withNewcomers);
       const machine = view.machines.get(name);
-      // A node without an open window leaves at its deadline, which nobody can move.
-      const deadline = machine && deadlineOf(policy, machine.bornAt);
-      const isFixed = deadline !== undefined && Math.abs(sentAt - deadline) <= 60_000;
-      if (isFixed && !isOpen(policy, sentAt)) return undefined;
       const isLate = machine !== undefined && sentAt >= endOfLife(policy, machine.bornAt);
       const floor = Math.min(wantedMs * leastShare, fitMs) - newsMs - 1000;
       const least = isLate ? floor : Math.max(fitMs / 2 - 30_000, floor);
