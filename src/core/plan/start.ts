@@ -48,10 +48,10 @@ export interface DueTime extends Pick<PlanCandidates, "at" | "policy"> {
 
 /**
  * Due departures keep their instants, unless a hold has postponed them or the window has shut.
- * Departures that wait for a budget form a queue, which none leaves or overtakes. Of late
- * departures, the oldest keeps its instant, and held ones keep theirs until another node has left.
- * Everything else that was missed, because a gate was shut or no controller was running, is planned
- * again, so that it does not all leave at once.
+ * Departures that wait for a budget form a queue, which none leaves or overtakes, and so do those
+ * that leave in closed hours. Of late departures, the oldest keeps its instant, and held ones keep
+ * theirs until another node has left. Everything else that was missed, because a gate was shut or
+ * no controller was running, is planned again, so that it does not all leave at once.
  */
 function dueDepartures(jobs: readonly Job[], time: DueTime): readonly DueDeparture[] {
   const { at, opensAt, pace, policy } = time;
@@ -61,8 +61,9 @@ function dueDepartures(jobs: readonly Job[], time: DueTime): readonly DueDepartu
     const { keptAt, release, deadline, candidate } = job;
     if (keptAt === undefined || keptAt > at || release > at) continue;
     if (opensAt > at && opensAt <= deadline) continue;
-    const isLate = at - keptAt > pace.lagMs && !candidate.waitsForBudget;
     const reason = reasonOf(job, keptAt, policy);
+    const isQueued = candidate.waitsForBudget || reason === "DeadlineBeatsWindow";
+    const isLate = at - keptAt > pace.lagMs && !isQueued;
     if (reason === "Overdue" && reopens) continue;
     due.push({ job, at: keptAt, reason, isLate });
   }
@@ -71,6 +72,7 @@ function dueDepartures(jobs: readonly Job[], time: DueTime): readonly DueDepartu
   const isQueue = sorted.some(waitsForBudget);
   const kept = sorted.filter(({ job, at: dueAt, reason, isLate }, place) => {
     const { isHeld, endsAt } = job.candidate;
+    if (reason === "DeadlineBeatsWindow") return true;
     if (isLate) return leftAt <= dueAt && (place === 0 || isHeld);
     // A departure that was already due when another one left late is postponed once, and keeps the
     // new instant; but not past the end of its lifetime, which would make it overdue.

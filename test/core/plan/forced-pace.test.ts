@@ -32,18 +32,33 @@ const gapsOf = (starts: readonly number[]) =>
   starts.slice(1).map((one, index) => (one - (starts[index] ?? 0)) / 1000);
 
 describe("nodes without an open window before their deadlines", () => {
-  it.each([0, 3000, 20_000, 59_000])("%d ms apart use the reserve to leave apart", (apartMs) => {
-    const starts = startsOf(forcedFleet({ count: 4, apartMs }));
-    expect(starts).toHaveLength(4);
-    // Four within 30 minutes: the last starts before the end of its lifetime.
-    expect(Math.min(...gapsOf(starts))).toBeGreaterThan(400);
-    expect(starts.at(-1)).toBeLessThanOrEqual(startAt + minutes(60) + 3 * apartMs);
-  });
+  it.each([0, 3000, 20_000, 59_000, 165_000])(
+    "%d ms apart use the reserve to leave apart",
+    (apartMs) => {
+      const starts = startsOf(forcedFleet({ count: 4, apartMs }));
+      expect(starts).toHaveLength(4);
+      // Four within 30 minutes: the last starts before the end of its lifetime.
+      expect(Math.min(...gapsOf(starts))).toBeGreaterThan(400);
+      expect(starts.at(-1)).toBeLessThanOrEqual(startAt + minutes(60) + 3 * apartMs);
+    },
+  );
 
   it("leave at their deadlines if these are far enough apart", () => {
     const starts = startsOf(forcedFleet({ count: 3, apartMs: minutes(10) }));
     expect(gapsOf(starts)).toEqual([600, 600]);
   });
+
+  it.each([5, 20, 45])(
+    "leave apart if nobody led for %i minutes at their deadlines",
+    (forMinutes) => {
+      const run = forcedFleet({ count: 4, apartMs: 20_000 });
+      run.until(instant(startAt + minutes(29)));
+      run.nobodyLeads(minutes(forMinutes));
+      const starts = startsOf(run);
+      expect(starts).toHaveLength(4);
+      expect(Math.min(...gapsOf(starts))).toBeGreaterThanOrEqual(forMinutes === 5 ? 300 : 40);
+    },
+  );
 
   it("do not all leave at once without a reserve", () => {
     const starts = startsOf(forcedFleet({ count: 4, apartMs: 3000, reserveMinutes: 0 }));
