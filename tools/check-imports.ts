@@ -114,7 +114,7 @@ const mayImportInCore: Readonly<Record<string, readonly string[]>> = {
   ],
   next: [
     ...["time", "json", "reason", "cluster", "policy", "departure", "notice", "limits", "capacity"],
-    ...["drain-plan", "drain", "plan"],
+    ...["action", "drain-plan", "drain", "plan"],
   ],
 };
 

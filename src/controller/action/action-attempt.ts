@@ -193,7 +193,13 @@ async function attempting(
       fault = error;
     }
     const againAt = plus(clock.now(), pauseAfter(fault, attempts, rng));
-    await untilLate({ clock, endsAt: () => earlier(againAt, deadlineAt() ?? againAt) }, signal);
+    try {
+      await untilLate({ clock, endsAt: () => earlier(againAt, deadlineAt() ?? againAt) }, signal);
+    } catch (error) {
+      // What an attempt has changed cannot be known: it has failed, and is not as if never run.
+      if (isRolledBack?.() === true) return failed(fault, attempts);
+      throw error;
+    }
   }
 }
 

@@ -8,6 +8,7 @@ import {
 import type { BudgetDemand, RunningDrain } from "../../core/departure/drain-reason.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
 import { readFleetHealth } from "../../core/limits/fleet-health.ts";
+import { runKey } from "../../core/next/action-steps.ts";
 import type { Said } from "../../core/next/evaluation.ts";
 import { longestWriteMs } from "../../core/next/given-up.ts";
 import { type Next, next } from "../../core/next/next.ts";
@@ -15,7 +16,7 @@ import type { DepartureScene, FactName, LastLook } from "../../core/next/scene.t
 import { policyFor } from "../../core/notice/interruption.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { type Instant, type Millis, millis } from "../../core/time/time.ts";
-import { ActionPipeline } from "../action/action-pipeline.ts";
+import { ActionRuns } from "../action/action-runs.ts";
 import { writeRetries } from "../action/write-retries.ts";
 import { type DepartureOptions, longestPause, noAddresses } from "./departure-options.ts";
 import { DepartureTelemetry } from "./departure-telemetry.ts";
@@ -73,7 +74,7 @@ export class OpenDeparture {
   readonly #over = new AbortController();
   readonly #telemetry: DepartureTelemetry;
   readonly #state: OpenState;
-  readonly #actions: ActionPipeline;
+  readonly #actions: ActionRuns;
   readonly #reader: FactReader;
   readonly #requests: RequestsInFlight;
   readonly #record: StatusRecord;
@@ -103,7 +104,7 @@ export class OpenDeparture {
     this.#signal = AbortSignal.any([subject.signal, this.#over.signal]);
     this.#telemetry = new DepartureTelemetry(options, clock);
     const refusals = new Refusals(options, state, this.#telemetry);
-    this.#actions = this.#actionsOf(statusWriter);
+    this.#actions = this.#actionsOf(statusWriter, first === undefined);
     this.#reader = new FactReader(options, {
       scene: () => this.#scene(undefined),
       memory: () => state.memory,
@@ -114,6 +115,7 @@ export class OpenDeparture {
     const sender = new RequestSender(options, {
       departure: () => state.effective,
       actions: this.#actions,
+      isWanted: (key) => this.#requests.isWanted(key),
       graceAtTurn: (key, act) => this.#requests.graceAtTurn(key, act),
       isReleasedAfter: (look, key) => {
         this.#evaluate(look);
@@ -138,15 +140,16 @@ export class OpenDeparture {
     });
     const stop = () => this.#close(undefined);
     subject.signal.addEventListener("abort", stop, { once: true, signal: this.#over.signal });
-    this.#actions.open(this.#signal, first === undefined ? "Resumed" : "New");
   }
 
-  #actionsOf(statusWriter: StatusWriter): ActionPipeline {
+  #actionsOf(statusWriter: StatusWriter, isResumed: boolean): ActionRuns {
     const { clock, rng, actionPorts, cordons } = this.#options;
     const state = this.#state;
     const telemetry = this.#telemetry;
-    return new ActionPipeline({
-      ...{ actionPorts, clock, rng, telemetry, cordons, statusWriter },
+    return new ActionRuns({
+      ...{ actionPorts, clock, rng, telemetry, cordons, statusWriter, isResumed },
+      signal: this.#signal,
+      underWay: (name) => state.memory.asked[runKey(name)]?.isInFlight === true,
       retry: writeRetries({
         ...{ clock, rng },
         mostMs: () => longestWriteMs(state.effective, state.policy),

@@ -1,13 +1,13 @@
 import { mayBeDetached } from "../../core/action/action-plan.ts";
-import type { ActionRecord, Departure } from "../../core/departure/departure.ts";
+import type { Departure } from "../../core/departure/departure.ts";
 import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
 import type { DrainAct } from "../../core/drain/drain-progress.ts";
-import type { AwaitedActions, DepartureRequest, RequestAnswer } from "../../core/next/request.ts";
+import type { DepartureRequest, RequestAnswer } from "../../core/next/request.ts";
 import type { LastLook } from "../../core/next/scene.ts";
 import { markOf } from "../../core/notice/interruption.ts";
 import { sharedMachine } from "../../core/policy/release-answer.ts";
 import { LastcallError, messageOf } from "../../errors.ts";
-import type { ActionPipeline } from "../action/action-pipeline.ts";
+import type { ActionRuns } from "../action/action-runs.ts";
 import { releaserOf } from "../release-checks.ts";
 import type { DepartureOptions } from "./departure-options.ts";
 import { drainActor } from "./drain-actor.ts";
@@ -15,7 +15,9 @@ import { drainActor } from "./drain-actor.ts";
 /** What the requests of a departure are sent for. */
 export interface SendSubject {
   readonly departure: () => Departure;
-  readonly actions: ActionPipeline;
+  readonly actions: ActionRuns;
+  /** Whether the newest evaluation still asks for it. */
+  readonly isWanted: (key: string) => boolean;
   /**
    * The grace period for an act that is sent now; undefined: the pod's own. Throws if it is no
    * longer wanted.
@@ -65,19 +67,16 @@ export class RequestSender {
         return done(placeholders.create(request.placeholder));
       case "Unreserve":
         return done(placeholders.remove(request.name));
-      case "BeginActions":
-        actions.begin(request.point);
-        return { kind: "Done" };
-      case "AwaitActions": {
-        const failed = await actions.settled(awaited(request.which, actions), signal);
-        return { kind: "Settled", failed };
+      case "RunAction": {
+        const isWanted = () => this.#subject.isWanted(request.key);
+        return done(actions.run(request.name, { signal, isWanted }));
       }
-      case "UndoActions":
-        return done(actions.undo(signal));
-      case "SuspendActions":
-        return done(actions.suspend(signal));
-      case "FinishActions":
-        return done(actions.finish(signal));
+      case "UndoAction":
+        return done(actions.undo(request.name, signal));
+      case "InterruptActions":
+        return done(actions.interrupt(request.names, signal));
+      case "RecordActions":
+        return done(actions.record(signal));
       case "Release":
         return this.#release(request, signal);
       case "RemoveNode": {
@@ -88,6 +87,12 @@ export class RequestSender {
         return { kind: "Done" };
       }
     }
+  }
+
+  /** Whether a request ends as soon as it is no longer wanted. */
+  mayStop(request: DepartureRequest): boolean {
+    if (request.kind === "RunAction") return this.#subject.actions.mayStop(request.name);
+    return request.stops === true;
   }
 
   /** Asks a pod to leave. Never rejects: a lost response is one, too. */
@@ -141,16 +146,4 @@ export class RequestSender {
 async function done(work: Promise<unknown>): Promise<RequestAnswer> {
   await work;
   return { kind: "Done" };
-}
-
-function awaited(which: AwaitedActions, { required }: ActionPipeline) {
-  const isBefore = ({ at }: ActionRecord) => at === "AtNotice" || at === "BeforeDrain";
-  switch (which) {
-    case "Required":
-      return (one: ActionRecord) => isBefore(one) && required.has(one.name);
-    case "Deregistering":
-      return (one: ActionRecord) => isBefore(one) && one.kind === "deregisterTargets";
-    case "AfterDrain":
-      return ({ at }: ActionRecord) => at === "AfterDrain";
-  }
 }

@@ -37,8 +37,7 @@ export interface InFlightOptions {
 
 interface Flight {
   readonly stop: AbortController;
-  /** It ends when it is no longer wanted. */
-  readonly stops: boolean;
+  readonly request: DepartureRequest;
 }
 
 /**
@@ -63,8 +62,9 @@ export class RequestsInFlight {
       if (!this.#flights.has(request.key)) this.#begin(request);
     }
     if (isLooking) return;
-    for (const [key, { stop, stops }] of this.#flights) {
-      if (stops && !this.#wanted.has(key)) stop.abort("no longer wanted");
+    const { sender } = this.#options;
+    for (const [key, { stop, request }] of this.#flights) {
+      if (!this.#wanted.has(key) && sender.mayStop(request)) stop.abort("no longer wanted");
     }
   }
 
@@ -109,7 +109,7 @@ export class RequestsInFlight {
     const { state, sender, onAnswer } = this.#options;
     const { key } = request;
     const stop = new AbortController();
-    this.#flights.set(key, { stop, stops: request.stops === true });
+    this.#flights.set(key, { stop, request });
     if (request.kind === "Pod") {
       const answer = await sender.askPod(request);
       this.#flights.delete(key);

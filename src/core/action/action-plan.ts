@@ -160,11 +160,6 @@ export function isMessage(kind: ActionRecord["kind"]): boolean {
   }
 }
 
-/** Whether an action's change is permanent, because there is no undo record. */
-export function isForGood({ kind, undo }: Pick<ActionRecord, "kind" | "undo">): boolean {
-  return undo === undefined && (kind === "detach" || kind === "lambda" || kind === "http");
-}
-
 /**
  * Whether the actions of a departure take its machine out of its group (`detach`): `Ahead`, before
  * the release; or `Begun`, so that it may be out of it already.

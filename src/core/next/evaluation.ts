@@ -81,6 +81,8 @@ export class Evaluation {
   trouble: OldestFault | undefined;
   /** The end of the departure has steps of its own, and not all are met. */
   isFinishing = false;
+  /** What its actions have changed is being undone, so they end. */
+  isUndoing = false;
 
   constructor(scene: DepartureScene, memory: Memory, now: EvaluationTime) {
     this.scene = scene;

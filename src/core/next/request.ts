@@ -1,14 +1,9 @@
 import type { NodeFacts } from "../cluster/node.ts";
-import type { ActionRecord } from "../departure/departure.ts";
 import type { DrainAct } from "../drain/drain-progress.ts";
 import type { NewPlaceholder } from "../drain/placeholder-plan.ts";
-import type { ActionPoint } from "../policy/action.ts";
 import type { ReleaseMode } from "../policy/policy.ts";
 import type { Instant } from "../time/time.ts";
 import type { RequestFault } from "./scene.ts";
-
-/** Which actions a departure waits for. */
-export type AwaitedActions = "Required" | "Deregistering" | "AfterDrain";
 
 interface BaseRequest {
   /** At most one request of a key is in flight. */
@@ -37,12 +32,15 @@ export type DepartureRequest = BaseRequest &
     | { readonly kind: "Pod"; readonly act: DrainAct; readonly dueAt: Instant }
     | { readonly kind: "Reserve"; readonly placeholder: NewPlaceholder }
     | { readonly kind: "Unreserve"; readonly name: string }
-    /** Starts the actions that are due, and those at `point`, which precedes the next phase. */
-    | { readonly kind: "BeginActions"; readonly point?: ActionPoint | undefined }
-    | { readonly kind: "AwaitActions"; readonly which: AwaitedActions }
-    | { readonly kind: "UndoActions" }
-    | { readonly kind: "SuspendActions" }
-    | { readonly kind: "FinishActions" }
+    /**
+     * Carries out an action, with all its attempts, and records what came of it. Once it is no
+     * longer wanted, nothing more is changed.
+     */
+    | { readonly kind: "RunAction"; readonly name: string }
+    | { readonly kind: "UndoAction"; readonly name: string }
+    /** Ends actions that an earlier process has started, and that nothing continues. */
+    | { readonly kind: "InterruptActions"; readonly names: readonly string[] }
+    | { readonly kind: "RecordActions" }
     | {
         readonly kind: "Release";
         readonly machineId: string;
@@ -76,9 +74,7 @@ export type RequestAnswer =
   /** The departure to hand a notice over to does not exist. */
   | { readonly kind: "Orphan" }
   /** The last look kept the machine. */
-  | { readonly kind: "Kept" }
-  /** Which of the awaited actions have failed. */
-  | { readonly kind: "Settled"; readonly failed: readonly ActionRecord[] };
+  | { readonly kind: "Kept" };
 
 /** What this process has asked, and what came of it. */
 export interface AskedRequest {

@@ -1,14 +1,16 @@
 import { type Departure, isLive, isUnderWay } from "../departure/departure.ts";
 import { statusNoticed } from "../departure/ledger.ts";
 import { isMarkOutdated, isOvertaken, mayShowMark } from "../notice/interruption.ts";
+import { actionsKept } from "./action-steps.ts";
 import type { Evaluation } from "./evaluation.ts";
 
 /**
- * What follows a notice beside the steps, and nothing waits for: its entry in the timeline, and
- * newer marks on the node.
+ * What nothing waits for, beside the steps: the actions that are on their way, and what follows a
+ * notice, its entry in the timeline and newer marks on the node.
  */
 export function keepUp(evaluation: Evaluation): void {
   const { scene, memory } = evaluation;
+  actionsKept(evaluation);
   const { departure, node } = scene;
   if (evaluation.isNoticed && isUnderWay(evaluation) && isLive(evaluation)) {
     evaluation.intend(statusNoticed(evaluation.departure, evaluation.now.at));

@@ -25,7 +25,7 @@ it("a cordon that is on its way is past the checks: its answer decides what foll
 
 it("a cordon whose answer was lost is undone before the departure is held", () => {
   const scene = aScene({ departure: begun, facts: checked(), newestPolicy: () => paused });
-  const sent = { cordon: unanswered("Cordon"), "suspend actions": answered("SuspendActions") };
+  const sent = { cordon: unanswered("Cordon") };
   const memory = { ...freshMemory(timeAt(0, 1)), asked: sent };
   const out = next(scene, memory, timeAt(10, 2));
   expect(out.status.phase).toBe("Preparing");

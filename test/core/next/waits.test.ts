@@ -116,10 +116,12 @@ describe("a node that the watch shows as gone, and that cannot be read", () => {
 
   it("does not keep the actions around it from being undone", () => {
     const status = statusIn(["Preparing", "Draining", "RollingBack"]);
-    const actions = [{ name: "targets", kind: "deregisterTargets", at: "AtNotice" } as never];
+    const kind = "deregisterTargets" as const;
+    const done = { state: "Done", attempts: 1, undo: { groups: [] } } as const;
+    const actions = [{ name: "targets", kind, at: "AtNotice", ...done } as const];
     const scene = aScene({ departure: { status }, node: undefined, facts: unreadable, actions });
     const { requests } = next(scene, start, timeAt(0, 2));
-    expect(requests.map(({ kind }) => kind)).toEqual(["UndoActions"]);
+    expect(requests.map(({ kind }) => kind)).toEqual(["UndoAction"]);
   });
 
   it("is given up when nobody has taken its machine for as long as the policy says", () => {
