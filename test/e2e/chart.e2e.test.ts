@@ -2,9 +2,9 @@
  * The chart with the real Helm: it installs what kustomize does, grants exactly what the fallback
  * needs, and rejects invalid values.
  */
-import { mkdtempSync, rmSync } from "node:fs";
+import { globSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { buildControlPlane } from "../controlplane/build.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
@@ -13,13 +13,22 @@ import { runKubectl } from "../support/kubectl.ts";
 
 const deploy = join(import.meta.dirname, "../../deploy");
 const agentUser = "system:serviceaccount:lastcall:lastcall-agent";
-/** Values of the chart, and the folders that kustomize installs for the same, besides `base`. */
-const variants: readonly (readonly [string, readonly string[]])[] = [
-  ["agent.options.fallback=None", ["agent"]],
-  ["agent.options.fallback=Cordon", ["agent-fallback/cordon"]],
-  ["agent.options.fallback=Drain", ["agent-fallback/drain"]],
-  ["controller.restartOwner=true", ["agent", "restart-owner"]],
-  ["networkPolicy.enabled=true", ["agent", "network-policy"]],
+/** Flags of Helm, and the folders that kustomize installs for the same. */
+const variants: readonly (readonly [flags: readonly string[], folders: readonly string[]])[] = [
+  [[], ["base", "agent"]],
+  [["--set=agent.enabled=false"], ["base"]],
+  [["--set=controller.enabled=false"], ["crds", "agent"]],
+  [["--set=agent.options.fallback=Cordon"], ["base", "agent-fallback/cordon"]],
+  [["--set=agent.options.fallback=Drain"], ["base", "agent-fallback/drain"]],
+  [["--set=controller.restartOwner=true"], ["base", "agent", "restart-owner"]],
+  [["--set=networkPolicy.enabled=true"], ["base", "agent", "network-policy"]],
+  [
+    [
+      ...["--set=agent.options.fallback=Drain", "--set=controller.restartOwner=true"],
+      "--set=networkPolicy.enabled=true",
+    ],
+    ["base", "agent-fallback/drain", "restart-owner", "network-policy"],
+  ],
 ];
 
 let home: string;
@@ -43,38 +52,53 @@ async function kustomized(folder: string): Promise<ReadonlyMap<string, Manifest>
 }
 
 interface Container {
-  readonly args?: readonly string[];
-  readonly env?: readonly { readonly name: string; readonly value?: unknown }[];
-  readonly image: string;
-  readonly imagePullPolicy?: string;
+  readonly args: readonly string[];
+  readonly env: readonly { readonly name: string; readonly value?: string }[];
 }
 
-/**
- * An object in a comparable form: without the labels of a release, with sorted variables, and with
- * the option `fallback`, whether flag or variable, as a variable.
- */
-function meaningOf(manifest: unknown): unknown {
-  const copy = JSON.parse(JSON.stringify(manifest), (key, value) => {
-    if (key === "containers") return (value as Container[]).map(containerOf);
-    if (key === "app.kubernetes.io/instance") return undefined;
-    return value;
-  });
-  delete copy.metadata.labels;
-  return copy;
+interface Workload extends Manifest {
+  readonly spec: {
+    readonly template: {
+      readonly metadata: { readonly labels: object };
+      readonly spec: { readonly containers: readonly Container[] };
+    };
+  };
 }
 
-function containerOf({ imagePullPolicy, args = [], env = [], ...rest }: Container) {
-  const flag = args.find((arg) => arg.startsWith("--fallback="));
-  const variables = [
-    ...env,
-    ...(flag === undefined ? [] : [{ name: "LASTCALL_FALLBACK", value: flag.split("=")[1] }]),
-  ];
+/** What the chart makes of an object that kustomize installs: it differs in nothing else. */
+function ofRelease(one: Manifest): Manifest {
+  // Helm installs definitions as they are.
+  if (one.kind === "CustomResourceDefinition") return one;
+  const { labels } = one.metadata as { readonly labels?: object };
+  const release = {
+    "app.kubernetes.io/component": one.metadata.name.includes("agent") ? "agent" : "controller",
+    "app.kubernetes.io/instance": "lastcall",
+    "app.kubernetes.io/managed-by": "Helm",
+    "app.kubernetes.io/name": "lastcall",
+    "app.kubernetes.io/version": "0.1.0",
+    "helm.sh/chart": "lastcall-0.1.0",
+  };
+  const labelled = { ...one, metadata: { ...one.metadata, labels: { ...labels, ...release } } };
+  const isWorkload = one.kind === "Deployment" || one.kind === "DaemonSet";
+  return isWorkload ? workloadOfRelease(labelled as unknown as Workload) : labelled;
+}
+
+function workloadOfRelease(one: Workload): Workload {
+  const { metadata, spec } = one.spec.template;
+  const labels = { ...metadata.labels, "app.kubernetes.io/instance": "lastcall" };
+  const containers = spec.containers.map(containerOfRelease);
+  const template = { metadata: { ...metadata, labels }, spec: { ...spec, containers } };
+  return { ...one, spec: { ...one.spec, template } };
+}
+
+/** Options are flags, sorted, where a patch of kustomize adds a variable. */
+function containerOfRelease({ args: [command = "", ...flags], env, ...rest }: Container) {
+  const added = env.find(({ name }) => name === "LASTCALL_FALLBACK");
+  const all = added === undefined ? flags : [...flags, `--fallback=${added.value}`];
   return {
-    ...rest,
-    args: args.filter((arg) => arg !== flag),
-    env: variables
-      .filter(({ name, value }) => name !== "LASTCALL_FALLBACK" || value !== "None")
-      .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    // The API server's default for a tag.
+    ...{ imagePullPolicy: "IfNotPresent", ...rest },
+    ...{ args: [command, ...all.toSorted()], env: env.filter((one) => one !== added) },
   };
 }
 
@@ -85,17 +109,28 @@ describe("the chart", () => {
     expect(code).toBe(0);
   });
 
-  test.each(variants)("installs with %s the same as kustomize", async (value, folders) => {
-    const made = render("--set", value);
-    const wanted = new Map(await kustomized("base"));
-    for (const folder of folders) {
-      for (const [key, one] of await kustomized(folder)) wanted.set(key, one);
-    }
-    // Helm creates the namespace itself.
-    wanted.delete("Namespace /lastcall");
-    expect([...made.keys()].toSorted()).toEqual([...wanted.keys()].toSorted());
-    for (const [key, one] of wanted) expect(meaningOf(made.get(key)), key).toEqual(meaningOf(one));
+  test("is compared with every folder that kustomize installs", () => {
+    const found = globSync("**/kustomization.yaml", { cwd: deploy }).map((file) => dirname(file));
+    const compared = variants.flatMap(([, folders]) => folders);
+    // It has no objects.
+    expect(found.toSorted()).toEqual([...new Set([...compared, "references"])].toSorted());
   });
+
+  test.each(variants)(
+    "installs with %j every object of %j, the same in every field",
+    async (...one) => {
+      const [flags, folders] = one;
+      const made = render(...flags);
+      const wanted = new Map<string, Manifest>();
+      for (const folder of folders) {
+        for (const [key, object] of await kustomized(folder)) wanted.set(key, ofRelease(object));
+      }
+      // Helm creates the namespace itself.
+      wanted.delete("Namespace /lastcall");
+      expect([...made.keys()].toSorted()).toEqual([...wanted.keys()].toSorted());
+      for (const [key, object] of wanted) expect(made.get(key), key).toEqual(object);
+    },
+  );
 
   test("works in any namespace, and names no other", () => {
     const made = render("--namespace", "spot-tools", "--set", "agent.options.fallback=Drain");
