@@ -1,4 +1,4 @@
-{{- /* Written by `npm run generate` from deploy/base and deploy/agent. */}}
+{{- /* The affinities of deploy/base/controller.yaml and deploy/agent/daemonset.yaml; values add to them. */}}
 {{- define "lastcall.controllerAffinity" }}
         # Not on nodes that it may remove, unless the cluster has no others.
         nodeAffinity:
