@@ -1,74 +1,9 @@
-/**
- * The parts of the chart's schema that come from the project's own: the options of both parts, and
- * policies.
- */
+/** What src/config knows of `values.schema.json`: the options of both parts, and policies. */
 
 import type { Command, Option } from "../src/config/options/option.ts";
 import { optionsFor } from "../src/config/options/options.ts";
 import { type JsonSchema, jsonSchemaOf } from "../src/config/schema/crd.ts";
 import { resourceDefinitions } from "../src/config/schema/resource-definition.ts";
-
-export interface ChartValue {
-  /** With dots, as `--set` takes it. */
-  readonly path: string;
-  readonly schema: JsonSchema;
-  /**
-   * Absent: the value is not in `values.yaml`. Null: it is there as a comment, because it takes a
-   * list or a map.
-   */
-  readonly default?: unknown;
-  /** One or more complete sentences. */
-  readonly about: string;
-}
-
-/** A map with the keys that labels and annotations may have, with a prefix or without. */
-function keyed(value: JsonSchema): JsonSchema {
-  const key = "^([a-z0-9]([-.a-z0-9]*[a-z0-9])?/)?[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?$";
-  // Not by propertyNames, because Helm reports the wrong place for it.
-  return { type: "object", additionalProperties: false, patternProperties: { [key]: value } };
-}
-
-export const annotations = keyed({ type: "string" });
-export const labels = keyed({
-  type: "string",
-  pattern: "^([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?$",
-});
-/** An object with only these fields; each may be left empty. */
-function fields(names: Readonly<Record<string, JsonSchema>>): JsonSchema {
-  return { type: "object", additionalProperties: false, properties: names };
-}
-const quantities: JsonSchema = {
-  type: ["object", "null"],
-  additionalProperties: {
-    type: ["string", "number", "null"],
-    pattern: "^[0-9]+(\\.[0-9]+)?([numkMGTPE]|[KMGTPE]i|[eE][0-9]+)?$",
-  },
-};
-export const resources = fields({
-  requests: quantities,
-  limits: quantities,
-  claims: { type: "array" },
-});
-const terms: JsonSchema = { type: ["object", "null"] };
-export const affinity = fields({ nodeAffinity: terms, podAffinity: terms, podAntiAffinity: terms });
-export const tolerations: JsonSchema = {
-  type: "array",
-  items: fields({
-    key: { type: ["string", "null"] },
-    operator: { enum: ["Exists", "Equal", "Lt", "Gt", null] },
-    value: { type: ["string", "null"] },
-    effect: { enum: ["NoSchedule", "PreferNoSchedule", "NoExecute", "", null] },
-    tolerationSeconds: { type: ["integer", "null"] },
-  }),
-};
-export const updateStrategy = fields({
-  type: { enum: ["RollingUpdate", "OnDelete"] },
-  rollingUpdate: { type: ["object", "null"] },
-});
-export const tag: JsonSchema = {
-  type: ["string", "null"],
-  pattern: "^([A-Za-z0-9_][-._A-Za-z0-9]{0,127})?$",
-};
 
 /** Options that the chart itself sets for the part and nobody may change. */
 const setByTheChart = ["node-name"];

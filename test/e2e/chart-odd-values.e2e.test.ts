@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { valueGroups } from "../../tools/chart-value-list.ts";
+import { readChartValues } from "../../tools/chart-values.ts";
 import { chart, helm, type Manifest, manifestsIn, oldest, renderer } from "../support/helm.ts";
 
 let home: string;
@@ -49,7 +49,7 @@ function emptied(path: string): object {
   );
 }
 
-const paths = valueGroups.flatMap(({ values }) => values);
+const paths = readChartValues();
 const sections = [
   ...new Set(
     paths.flatMap(({ path }) => (path.includes(".") ? path.slice(0, path.lastIndexOf(".")) : [])),

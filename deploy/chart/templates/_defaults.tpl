@@ -1,4 +1,4 @@
-{{- /* Generated from tools/chart-value-list.ts by `npm run generate`; edit the list there. */}}
+{{- /* Written by `npm run generate` from values.yaml. */}}
 {{- define "lastcall.defaults" }}
 {
 "nameOverride": {"default":""},
