@@ -91,11 +91,28 @@ export function bestGapMs(
   return low;
 }
 
+/** By policy: for each minute of a day, how many minutes later a window is open. */
+const waits = new WeakMap<PolicySpec, readonly number[]>();
+
+const minuteMs = 60_000;
+const dayMinutes = 1440;
+
+function waitsOf(policy: PolicySpec): readonly number[] {
+  const known = waits.get(policy);
+  if (known !== undefined) return known;
+  const found = Array.from({ length: dayMinutes }, () => Number.POSITIVE_INFINITY);
+  let wait = Number.POSITIVE_INFINITY;
+  // Twice around, because a window may open on the next day.
+  for (let minute = 2 * dayMinutes - 1; minute >= 0; minute -= 1) {
+    wait = isOpen(policy, minute * minuteMs) ? 0 : wait + 1;
+    found[minute % dayMinutes] = wait;
+  }
+  waits.set(policy, found);
+  return found;
+}
+
 function nextOpen(policy: PolicySpec, from: At): At {
-  if (isOpen(policy, from)) return from;
-  const minute = 60_000;
-  let at = (Math.floor(from / minute) + 1) * minute;
-  const limit = from + 1440 * minute;
-  while (at < limit && !isOpen(policy, at)) at += minute;
-  return at;
+  const minute = Math.floor(from / minuteMs);
+  const wait = waitsOf(policy)[minute % dayMinutes] ?? 0;
+  return wait === 0 ? from : (minute + wait) * minuteMs;
 }

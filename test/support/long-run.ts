@@ -8,6 +8,7 @@ export const longFiles: readonly string[] = [
   "test/core/plan/plan-invariant.test.ts",
   "test/core/plan/plan-rest.test.ts",
   "test/core/plan/plan.test.ts",
+  "test/core/plan/start-pace.test.ts",
   "test/explore/departure-space.test.ts",
   "test/fault-machine/fault-durations.test.ts",
   "test/fault-machine/fault-machine.test.ts",

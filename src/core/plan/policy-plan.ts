@@ -30,7 +30,12 @@ import {
   wallsOf,
   withCrowdedMissed,
 } from "./start.ts";
-import { budgetOverrides, type QueueSpacing, queueOpensAt } from "./start-queue.ts";
+import {
+  budgetOverrides,
+  clearOfLastStart,
+  type QueueSpacing,
+  queueOpensAt,
+} from "./start-queue.ts";
 
 export interface PlacedPolicy {
   readonly spacing: PlanSpacing;
@@ -135,7 +140,8 @@ function placeClasses(classes: Classes, scene: PolicyScene): Placing {
   const placed = unlessBetter([...inTurn, ...overdue], jobsOf(classes), scene).toSorted(byTime);
   const departures = withQueue(placed, classes, {
     // Without the late departure that starts now: it does not wait for itself.
-    lastStart: asInstant(classes.pace.leftAt),
+    lastStart: scene.newestStart?.at,
+    hours,
     minMs,
     gap: bestMs === null || bestMs >= minMs ? minMs : movableGap(classes, scene),
   });
@@ -184,19 +190,20 @@ function bestWithMissed(
 function withQueue(
   placed: readonly PlannedDeparture[],
   { due, overdueDue }: Classes,
-  spacing: QueueSpacing,
+  { hours, ...spacing }: QueueSpacing & Pick<PolicyScene, "hours">,
 ): readonly PlannedDeparture[] {
   const inQueue = new Set(
     queued([...due, ...overdueDue], spacing.lastStart).map(({ job }) => job.candidate.node.uid),
   );
-  if (inQueue.size === 0) return placed;
+  const apart = (one: PlannedDeparture) => clearOf(spacing, one, hours);
+  if (inQueue.size === 0) return placed.map(apart);
   const queue = placed.filter((one) => inQueue.has(one.node.uid));
   const lastEnd = queue.reduce((last, { endsAt }) => Math.max(last, endsAt), 0);
   const coming = placed.filter((one) => !inQueue.has(one.node.uid) && one.departAt <= lastEnd);
   const opensAt = queueOpensAt([...queue, ...coming], spacing);
   const overrides = budgetOverrides([...queue, ...coming], spacing);
   return placed.map((one) => {
-    if (!inQueue.has(one.node.uid)) return one;
+    if (!inQueue.has(one.node.uid)) return apart(one);
     const { beginAt, endsAt } = one;
     return {
       ...one,
@@ -204,6 +211,20 @@ function withQueue(
       overridesBudgetAt: overrides.get(one) ?? endsAt,
     };
   });
+}
+
+/** Keeps a start clear of the newest one, if it can start later than planned. */
+function clearOf(
+  spacing: QueueSpacing,
+  one: PlannedDeparture,
+  { spans }: OpenHours,
+): PlannedDeparture {
+  const { lastStart = one.beginAt } = spacing;
+  const clearAt = clearOfLastStart(spacing);
+  if (clearAt === undefined || one.beginAt <= lastStart || one.beginAt >= clearAt) return one;
+  const usesReserve = one.departAt > one.deadlineAt;
+  const latest = usesReserve ? one.endsAt : previousOpen(openTime(spans), one.deadlineAt);
+  return clearAt <= latest ? { ...one, beginAt: clearAt } : one;
 }
 
 interface InTime {

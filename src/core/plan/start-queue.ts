@@ -3,11 +3,25 @@ import type { PlannedDeparture } from "./fleet-plan.ts";
 
 /** How far apart departures start that can no longer choose their instants. */
 export interface QueueSpacing {
-  /** The newest start of the policy, at its planned instant if it was on time. */
+  /** The newest start of the policy. */
   readonly lastStart: Instant | undefined;
   /** The gap that the plan keeps: at most `spacing.min`. */
   readonly gap: number;
   readonly minMs: Millis;
+}
+
+/** The gap that is kept whatever forces the starts. */
+export function leastGapMs(minMs: Millis): number {
+  return minMs / leastShare;
+}
+
+/**
+ * When a departure that is not in the queue may start at the earliest: the newest start may have
+ * come at another instant than the plan had for it.
+ */
+export function clearOfLastStart({ lastStart, gap, minMs }: QueueSpacing): Instant | undefined {
+  if (lastStart === undefined) return undefined;
+  return instant(Math.ceil(lastStart + Math.min(gap / 2, leastGapMs(minMs))));
 }
 
 type Queued = Pick<PlannedDeparture, "reason" | "deadlineAt" | "endsAt">;
@@ -69,7 +83,7 @@ function queueGap(
   for (const [place, end] of ends.entries()) {
     fits = Math.min(fits, (end - marginMs - from) / (place + 1));
   }
-  return Math.floor(Math.max(fits, minMs / leastShare));
+  return Math.floor(Math.max(fits, leastGapMs(minMs)));
 }
 
 function hasEnd({ reason }: Queued): boolean {
@@ -81,5 +95,5 @@ function hasEnd({ reason }: Queued): boolean {
  * moment late make none late.
  */
 function marginOf(queue: readonly Queued[], minMs: Millis): number {
-  return queue.length > 1 ? minMs / leastShare : 0;
+  return queue.length > 1 ? leastGapMs(minMs) : 0;
 }

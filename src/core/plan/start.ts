@@ -29,6 +29,7 @@ import type { Reason } from "../reason/reason.ts";
 import { type Instant, instant } from "../time/time.ts";
 import type { Candidate, PlanCandidates, PlannedDeparture, PlannedReason } from "./fleet-plan.ts";
 import { type Job, type LateStart, type Pace, paceOf } from "./planned-departure.ts";
+import { leastGapMs } from "./start-queue.ts";
 
 /** A departure that is due but has not started. It keeps its instant. */
 export interface DueDeparture {
@@ -38,6 +39,8 @@ export interface DueDeparture {
   readonly reason: PlannedReason;
   /** Whether it has been due for longer than the tolerated lag. */
   readonly isLate: boolean;
+  /** Whether it leaves at its deadline in closed hours, one after the other of its kind. */
+  readonly isForced?: boolean;
 }
 
 export interface DueTime extends Pick<PlanCandidates, "at" | "policy"> {
@@ -62,17 +65,16 @@ function dueDepartures(jobs: readonly Job[], time: DueTime): readonly DueDepartu
     if (keptAt === undefined || keptAt > at || release > at) continue;
     if (opensAt > at && opensAt <= deadline) continue;
     const reason = reasonOf(job, keptAt, policy);
-    const isQueued = candidate.waitsForBudget || reason === "DeadlineBeatsWindow";
-    const isLate = at - keptAt > pace.lagMs && !isQueued;
+    const isLate = at - keptAt > pace.lagMs && !candidate.waitsForBudget;
     if (reason === "Overdue" && reopens) continue;
     due.push({ job, at: keptAt, reason, isLate });
   }
-  const sorted = due.sort((a, b) => a.at - b.at || a.job.rank - b.job.rank);
+  const sorted = forcedInQueue(due, time).sort((a, b) => a.at - b.at || a.job.rank - b.job.rank);
   const leftAt = pace.leftAt ?? Number.NEGATIVE_INFINITY;
   const isQueue = sorted.some(waitsForBudget);
-  const kept = sorted.filter(({ job, at: dueAt, reason, isLate }, place) => {
+  const kept = sorted.filter(({ job, at: dueAt, reason, isLate, isForced }, place) => {
     const { isHeld, endsAt } = job.candidate;
-    if (reason === "DeadlineBeatsWindow") return true;
+    if (isForced) return true;
     if (isLate) return leftAt <= dueAt && (place === 0 || isHeld);
     // A departure that was already due when another one left late is postponed once, and keeps the
     // new instant; but not past the end of its lifetime, which would make it overdue.
@@ -80,6 +82,23 @@ function dueDepartures(jobs: readonly Job[], time: DueTime): readonly DueDepartu
     return isQueue || pace.isOnTime || dueAt > leftAt || isLast;
   });
   return overdueInTurn(sorted, new Set(kept));
+}
+
+/**
+ * Those that leave in closed hours are not late while they wait for each other: their queue may
+ * take them past the end of their lifetimes, if there is no reserve.
+ */
+function forcedInQueue(due: readonly DueDeparture[], { at, policy }: DueTime): DueDeparture[] {
+  const { length } = due.filter(isForcedNow);
+  const longestMs = length * leastGapMs(policy.spacing.minMs);
+  return due.map((one) => {
+    const isQueued = isForcedNow(one) && at <= one.job.candidate.endsAt + longestMs;
+    return isQueued ? { ...one, isLate: false, isForced: true } : one;
+  });
+}
+
+function isForcedNow({ reason }: DueDeparture): boolean {
+  return reason === "DeadlineBeatsWindow";
 }
 
 export function waitsForBudget({ job }: DueDeparture): boolean {
@@ -110,7 +129,7 @@ export function queued(
 ): readonly DueDeparture[] {
   if (due.some(waitsForBudget)) return due;
   if (lastStart === undefined) return [];
-  return due.filter(({ at, reason }) => at <= lastStart || reason === "DeadlineBeatsWindow");
+  return due.filter(({ at, isForced }) => at <= lastStart || isForced);
 }
 
 /**

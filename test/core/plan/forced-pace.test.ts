@@ -48,17 +48,14 @@ describe("nodes without an open window before their deadlines", () => {
     expect(gapsOf(starts)).toEqual([600, 600]);
   });
 
-  it.each([5, 20, 45])(
-    "leave apart if nobody led for %i minutes at their deadlines",
-    (forMinutes) => {
-      const run = forcedFleet({ count: 4, apartMs: 20_000 });
-      run.until(instant(startAt + minutes(29)));
-      run.nobodyLeads(minutes(forMinutes));
-      const starts = startsOf(run);
-      expect(starts).toHaveLength(4);
-      expect(Math.min(...gapsOf(starts))).toBeGreaterThanOrEqual(forMinutes === 5 ? 300 : 40);
-    },
-  );
+  it.each([5, 20])("leave apart if nobody led for %i minutes at their deadlines", (forMinutes) => {
+    const run = forcedFleet({ count: 4, apartMs: 20_000 });
+    run.until(instant(startAt + minutes(29)));
+    run.nobodyLeads(minutes(forMinutes));
+    const starts = startsOf(run);
+    expect(starts).toHaveLength(4);
+    expect(Math.min(...gapsOf(starts))).toBeGreaterThanOrEqual(forMinutes === 5 ? 300 : 40);
+  });
 
   it("do not all leave at once without a reserve", () => {
     const starts = startsOf(forcedFleet({ count: 4, apartMs: 3000, reserveMinutes: 0 }));

@@ -14,7 +14,7 @@ export const lastingMutants: readonly Mutant[] = [
       ),
       edit(
         "core/plan/start-queue.ts",
-        "return Math.floor(Math.max(fits, minMs / leastShare));",
+        "return Math.floor(Math.max(fits, leastGapMs(minMs)));",
         "return Math.floor(Math.min(fits, 0));",
       ),
     ],

@@ -116,7 +116,8 @@ function widestGap(
   from: { readonly kept: number; readonly limit: number },
 ): number {
   let { kept } = from;
-  let lost = Math.min(from.limit, gapBound(spacing)) + 1;
+  // Whole milliseconds, whatever the instants are: otherwise the search might never end.
+  let lost = Math.floor(Math.min(from.limit, gapBound(spacing))) + 1;
   while (lost - kept > 1) {
     const gap = Math.floor((kept + lost) / 2);
     if (earlyInstants(spacing, gap) === undefined) lost = gap;
