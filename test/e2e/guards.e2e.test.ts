@@ -3,11 +3,20 @@
  * accounts and the namespace are called: kustomize, Helm and an editor rename them, and none of
  * them looks into an expression.
  */
-import { join } from "node:path";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { placeholderImage, placeholderObject } from "../../src/kube/cluster-capacity.ts";
 import { GuardWorld, otherImage, privileged } from "./guard-world.ts";
-import { byHand, byHelm, type Installed, install, overlay } from "./installed-guards.ts";
+import {
+  byHand,
+  byHelm,
+  foldersFrom,
+  type Installed,
+  install,
+  kustomize,
+  overlay,
+} from "./installed-guards.ts";
 import { mustRun } from "./must-run.ts";
 
 const deploy = join(import.meta.dirname, "../../deploy");
@@ -87,18 +96,97 @@ const restarted = {
   },
 };
 
+/** Renames once more, below other names, and adds labels to every selector. */
+const blue = {
+  ...{ namePrefix: "acme-", nameSuffix: "-blue" },
+  labels: [{ pairs: { team: "platform" }, includeSelectors: true }],
+};
+
+/** The accounts and the policies get their names from another object. */
+const replacements = [
+  ["ServiceAccount", "lastcall", "Deployment", "spec.template.spec.serviceAccountName"],
+  ["ServiceAccount", "lastcall-agent", "DaemonSet", "spec.template.spec.serviceAccountName"],
+].map(([kind, name, target, path]) => ({
+  source: { kind, name, fieldPath: "metadata.name" },
+  targets: [{ select: { kind: target }, fieldPaths: [path] }],
+}));
+
 const ways: readonly (readonly [string, () => Promise<string>])[] = [
   ["a kustomization with another namespace", () => overlay(world, "namespace: platform")],
   ["a kustomization with a prefix", () => overlay(world, "namePrefix: acme-")],
   ["a kustomization with a suffix", () => overlay(world, "nameSuffix: -blue")],
   [
+    "an overlay of an overlay, with labels in every selector",
+    () =>
+      kustomize(world, {
+        inner: { namespace: "inner", nameSuffix: "-x", resources: foldersFrom(world, "inner") },
+        outer: { namespace: "outer", ...blue, resources: ["../inner"] },
+      }),
+  ],
+  [
+    "a component with a prefix, common labels and replacements",
+    () =>
+      kustomize(world, {
+        component: {
+          ...{ apiVersion: "kustomize.config.k8s.io/v1alpha1", kind: "Component" },
+          ...{ namePrefix: "team-", commonLabels: { team: "platform" } },
+        },
+        whole: {
+          ...{ namespace: "component", replacements, components: ["../component"] },
+          resources: foldersFrom(world, "whole"),
+        },
+      }),
+  ],
+  [
+    "a kustomization of each part alone, with another prefix",
+    async () => {
+      const [base, agent, ...more] = foldersFrom(world, "parts");
+      const part = (namePrefix: string, resources: readonly unknown[]) =>
+        kustomize(world, { parts: { namePrefix, namespace: "parts", resources } });
+      return `${await part("one-", [base, ...more])}\n---\n${await part("two-", [agent])}`;
+    },
+  ],
+  [
     "Helm with other names",
     async () =>
-      byHelm(world, "spot-tools", [
-        ...["fullnameOverride=spot", "serviceAccount.name=pilot"],
-        ...["agent.serviceAccount.name=lookout", "agent.options.fallback=Drain"],
-        "controller.restartOwner=true",
-      ]),
+      byHelm(world, {
+        namespace: "spot-tools",
+        values: [
+          ...["fullnameOverride=spot", "serviceAccount.name=pilot"],
+          ...["agent.serviceAccount.name=lookout", "agent.options.fallback=Drain"],
+          "controller.restartOwner=true",
+        ],
+      }),
+  ],
+  [
+    "Helm in two releases, with accounts that others created",
+    async () => {
+      const release = (name: string, values: readonly string[]) =>
+        byHelm(world, { release: name, namespace: "halves", values });
+      const controller = release("left", [
+        ...["agent.enabled=false", "nameOverride=left", "controller.restartOwner=true"],
+        ...["serviceAccount.create=false", "serviceAccount.name=given"],
+      ]);
+      const agent = release("right", [
+        ...["controller.enabled=false", "fullnameOverride=right", "agent.options.fallback=Drain"],
+        ...["agent.serviceAccount.create=false", "agent.serviceAccount.name=given-agent"],
+      ]);
+      return `${controller}\n${agent}`;
+    },
+  ],
+  [
+    "Helm and a kustomization over its output",
+    async () => {
+      const text = byHelm(world, {
+        namespace: "rendered",
+        values: ["agent.options.fallback=Drain", "controller.restartOwner=true"],
+      });
+      mkdirSync(join(world.home, "rendered"), { recursive: true });
+      writeFileSync(join(world.home, "rendered/all.yaml"), text);
+      // Without it, kustomize before 5.5 leaves each binding with the name of no policy.
+      const references = relative(join(world.home, "rendered"), join(deploy, "references"));
+      return kustomize(world, { rendered: { ...blue, resources: [references, "all.yaml"] } });
+    },
   ],
   ["another namespace by hand", () => byHand(world, "byhand")],
 ];

@@ -1,7 +1,7 @@
 /** Installs Lastcall in one of several ways, on an API server that runs no pods. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { parseAllDocuments } from "yaml";
+import { parse, parseAllDocuments, stringify } from "yaml";
 import type { ControlPlane } from "../support/control-plane.ts";
 import { chart, helm } from "../support/helm.ts";
 import { mustRun } from "./must-run.ts";
@@ -36,19 +36,37 @@ export interface Installed {
   remove(): Promise<void>;
 }
 
+interface HelmRelease {
+  readonly release?: string;
+  readonly namespace: string;
+  readonly values: readonly string[];
+}
+
 /** Writes an overlay with these lines over all folders, and returns what kustomize makes of it. */
-export async function overlay({ plane, home }: Place, lines: string): Promise<string> {
-  const folder = join(home, "overlay");
-  mkdirSync(folder, { recursive: true });
-  // Kustomize accepts only relative paths.
-  const resources = folders.map((one) => `- ${relative(folder, join(deploy, one))}`);
-  writeFileSync(
-    join(folder, "kustomization.yaml"),
-    `${lines}\nresources:\n${resources.join("\n")}\n`,
-  );
+export async function overlay(place: Place, lines: string): Promise<string> {
+  const resources = foldersFrom(place, "overlay");
+  return await kustomize(place, { overlay: { ...parse(lines), resources } });
+}
+
+/** Writes these kustomizations by their folders, and returns what kustomize makes of the last. */
+export async function kustomize(
+  { plane, home }: Place,
+  files: Readonly<Record<string, object>>,
+): Promise<string> {
+  let folder = home;
+  for (const [name, content] of Object.entries(files)) {
+    folder = join(home, name);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "kustomization.yaml"), stringify(content));
+  }
   const { stdout, stderr, code } = await plane.kubectl(["kustomize", folder]);
   if (code !== 0) throw new Error(`kubectl kustomize: ${stderr}`);
   return stdout;
+}
+
+/** All folders, as the overlay of this name lists them: kustomize accepts only relative paths. */
+export function foldersFrom({ home }: Pick<Place, "home">, name: string): readonly string[] {
+  return folders.map((one) => relative(join(home, name), join(deploy, one)));
 }
 
 /** Replaces the namespace in the manifests by hand. */
@@ -59,12 +77,11 @@ export async function byHand(place: Place, namespace: string): Promise<string> {
 
 export function byHelm(
   { home }: Pick<Place, "home">,
-  namespace: string,
-  values: readonly string[],
+  { release = "another", namespace, values }: HelmRelease,
 ): string {
   const set = values.flatMap((one) => ["--set", one]);
   const { stdout, stderr, code } = helm(
-    ["template", "another", chart, "--include-crds", "--namespace", namespace, ...set],
+    ["template", release, chart, "--include-crds", "--namespace", namespace, ...set],
     { home },
   );
   if (code !== 0) throw new Error(`helm template: ${stderr}`);
@@ -79,8 +96,10 @@ export async function install(plane: ControlPlane, text: string): Promise<Instal
   const agent = accountOf(objects, "DaemonSet");
   const controller = accountOf(objects, "Deployment");
   await plane.kubectl(["create", "namespace", agent.namespace]);
-  // No controller manager creates it.
-  await plane.kubectl(["create", "serviceaccount", "default", "-n", agent.namespace]);
+  // No controller manager creates the first; Helm does not create the others if told so.
+  for (const name of new Set(["default", agent.name, controller.name])) {
+    await plane.kubectl(["create", "serviceaccount", name, "-n", agent.namespace]);
+  }
   const items = objects.filter(({ kind }) => kind !== "Namespace");
   await mustRun(plane, ["apply", "-f", "-"], { apiVersion: "v1", kind: "List", items });
   const removed = items.filter(({ kind }) => kind !== "CustomResourceDefinition");
