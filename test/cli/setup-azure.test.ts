@@ -78,7 +78,7 @@ describe("lastcall setup azure", () => {
     expect(az.has("identity")).toBe(false);
   });
 
-  it("fails with --undo if the annotation stays because kubectl failed, and removes the rest", async () => {
+  it("keeps with --undo what tells its annotation while kubectl fails, and then removes both", async () => {
     const before = az.standing();
     await setup({});
     az.put("cluster-gone");
@@ -88,7 +88,15 @@ describe("lastcall setup azure", () => {
       "Not finished: kubectl failed, so the annotation azure.workload.identity/client-id of",
     );
     expect(out).not.toContain("Done");
-    expect(az.standing()).toEqual({ ...before, annotation: "client-1", "cluster-gone": "" });
+    const { identity = "", credential = "" } = az.standing();
+    const left = { ...before, annotation: "client-1", identity, credential };
+    expect(az.standing()).toEqual({ ...left, "cluster-gone": "" });
+    const again = makeFakeAz();
+    for (const [what, content] of Object.entries(left)) again.put(what, content);
+    az.remove();
+    az = again;
+    expect(await setup({ undo: true })).toMatchObject({ code: 0, err: "" });
+    expect(az.standing()).toEqual(before);
   });
 
   it("keeps with --undo what was made for a cluster of the same name elsewhere", async () => {

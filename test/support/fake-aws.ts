@@ -46,7 +46,7 @@ case "$1 $2" in
     tag="$(flag --tags)"; put queue "\${tag##*=}"
     echo "https://sqs.eu-west-1.amazonaws.com/123456789012/$(flag --queue-name)" ;;
   "sqs set-queue-attributes") has queue || refuse "none"; put queue-attributes "$(flag --attributes)" ;;
-  "sqs delete-queue") has queue || refuse "none"; drop queue; drop queue-attributes ;;
+  "sqs delete-queue") has queue || refuse "none"; drop queue; ! has queue-attributes || drop queue-attributes ;;
   "events describe-rule")
     rule="rule-$(flag --name)"; has "$rule" || fail ResourceNotFoundException
     echo "arn:aws:events:eu-west-1:123456789012:rule/$(flag --name)" ;;
@@ -58,7 +58,8 @@ case "$1 $2" in
   "events put-targets")
     has "rule-$(flag --rule)" || fail ResourceNotFoundException
     if has no-target; then echo 1; else put "target-$(flag --rule)" "$(flag --targets)"; echo 0; fi ;;
-  "events remove-targets") drop "target-$(flag --rule)" ;;
+  "events list-targets-by-rule") ! has "target-$(flag --rule)" || echo lastcall ;;
+  "events remove-targets") has "target-$(flag --rule)" || fail ResourceNotFoundException; drop "target-$(flag --rule)" ;;
   "events delete-rule") ! has "target-$(flag --name)" || fail ValidationException "it has targets"; drop "rule-$(flag --name)"; drop "pattern-$(flag --name)" ;;
   *) refuse "no such command: $*" ;;
 esac

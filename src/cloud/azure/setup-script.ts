@@ -229,7 +229,14 @@ if [[ "$owner" == missing ]]; then
     --location "$location" --tags "lastcall-cluster=$cluster_id" --output none
 fi
 client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
-principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"`;
+principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"
+# Both become part of what is granted.
+for id in "$client" "$principal"; do
+  if [[ -z "$id" || "$id" == missing ]]; then
+    echo "Cannot continue: the identity $identity has no client id or no principal id yet" >&2
+    exit 1
+  fi
+done`;
 
 function roleStep(): string {
   const grants = scopes.map(({ on, suffix }) => {
@@ -288,7 +295,13 @@ principal=missing
 if [[ "$owner" != missing ]]; then
   client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
   principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"
-  ${indented(annotationRemoval("azure.workload.identity/client-id", '"$client"'))}
+  ${indented(
+    annotationRemoval(
+      "azure.workload.identity/client-id",
+      '"$client"',
+      "without the identity $identity it would not be recognized, so that is kept; run this again",
+    ),
+  )}
 fi`;
 
 const undoRoles = `# 2. The roles; one that is still assigned cannot be deleted.
@@ -310,8 +323,8 @@ for suffix in cluster nodes operations; do
   fi
 done`;
 
-const undoIdentity = `# 3. The identity, with its federated credential.
-if [[ "$owner" != missing ]]; then
+const undoIdentity = `# 3. The identity, with its federated credential. Its client id tells whose the annotation is.
+if [[ "$owner" != missing && -z "$lost" ]]; then
   az identity delete --subscription "$subscription" --resource-group "$group" --name "$identity" --output none
 fi`;
 

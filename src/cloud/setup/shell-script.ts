@@ -99,10 +99,15 @@ export const accountCheck = `"\${kubectl[@]}" get serviceaccount "$service_accou
 
 /**
  * Removes an annotation of the ServiceAccount if it still has this value, a word of the shell. The
- * cluster is often deleted first, so if kubectl fails, the script removes the rest before it ends
- * with that error; if the cloud says that the cluster is gone (the function `gone`), without one.
+ * cluster is often deleted first, so if kubectl fails, the script removes the rest, or what `rest`
+ * says, before it ends with that error; if the cloud says that the cluster is gone (the function
+ * `gone`), without one.
  */
-export function annotationRemoval(annotation: string, value: string): string {
+export function annotationRemoval(
+  annotation: string,
+  value: string,
+  rest = "the rest is removed",
+): string {
   const path = annotation.replaceAll(".", "\\.");
   return `removed=true
 found="$("\${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \\
@@ -114,7 +119,7 @@ if [[ "$removed" == false ]]; then
   if gone; then
     echo "The cluster is gone, and the annotation ${annotation} with it."
   else
-    lost="kubectl failed, so the annotation ${annotation} of $namespace/$service_account is still there, unless the cluster is gone; the rest is removed"
+    lost="kubectl failed, so the annotation ${annotation} of $namespace/$service_account is still there, unless the cluster is gone; ${rest}"
   fi
 fi`;
 }

@@ -90,7 +90,7 @@ if [[ "$owner" != missing ]]; then
     if gone; then
       echo "The cluster is gone, and the annotation azure.workload.identity/client-id with it."
     else
-      lost="kubectl failed, so the annotation azure.workload.identity/client-id of $namespace/$service_account is still there, unless the cluster is gone; the rest is removed"
+      lost="kubectl failed, so the annotation azure.workload.identity/client-id of $namespace/$service_account is still there, unless the cluster is gone; without the identity $identity it would not be recognized, so that is kept; run this again"
     fi
   fi
 fi
@@ -118,8 +118,8 @@ done
 
 unfinished="still there, unless it never existed: the identity $identity; run this again to remove it"
 
-# 3. The identity, with its federated credential.
-if [[ "$owner" != missing ]]; then
+# 3. The identity, with its federated credential. Its client id tells whose the annotation is.
+if [[ "$owner" != missing && -z "$lost" ]]; then
   az identity delete --subscription "$subscription" --resource-group "$group" --name "$identity" --output none
 fi
 

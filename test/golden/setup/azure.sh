@@ -112,6 +112,13 @@ if [[ "$owner" == missing ]]; then
 fi
 client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
 principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"
+# Both become part of what is granted.
+for id in "$client" "$principal"; do
+  if [[ -z "$id" || "$id" == missing ]]; then
+    echo "Cannot continue: the identity $identity has no client id or no principal id yet" >&2
+    exit 1
+  fi
+done
 
 # 2. One role per scope, with the permissions that the controller needs there and no others.
 grant() {

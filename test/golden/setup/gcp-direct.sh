@@ -66,6 +66,10 @@ listed() { [[ $'\n'"$1"$'\n' == *$'\n'"$2"$'\n'* ]]; }
 
 # The name of the ServiceAccount in IAM. It is the same in every cluster of the project.
 number="$(gcloud projects describe "$project" --format 'value(projectNumber)')"
+if [[ ! "$number" =~ ^[0-9]+$ ]]; then
+  echo "Cannot continue: found $number as the number of the project $project, expected digits" >&2
+  exit 1
+fi
 pool="projects/$number/locations/global/workloadIdentityPools/$project.svc.id.goog"
 member="principal://iam.googleapis.com/$pool/subject/ns/$namespace/sa/$service_account"
 

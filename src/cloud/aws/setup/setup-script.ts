@@ -348,7 +348,11 @@ ${unfinishedNow(partlyRemoved("a rule or the queue $queue, the link to the role,
 for rule in "$queue" "$queue-health"; do
   found="$(look events describe-rule --name "$rule" --query Arn)"
   if [[ "$found" != missing ]]; then
-    aws events remove-targets --rule "$rule" --ids lastcall >/dev/null
+    # A rule of a setup that was interrupted has none.
+    target="$(look events list-targets-by-rule --rule "$rule" --query "Targets[?Id=='lastcall'].Id")"
+    if [[ "$target" == *lastcall* ]]; then
+      aws events remove-targets --rule "$rule" --ids lastcall >/dev/null
+    fi
     aws events delete-rule --name "$rule"
   fi
 done
