@@ -19,7 +19,10 @@ export interface FleetInstance {
   lifecycle: string;
   isProtected: boolean;
   isSpot: boolean;
-  /** Its share of the group's capacity, if the group has a mixed instances policy with weights. */
+  /**
+   * Its share of the group's capacity, if the group has a mixed instances policy with weights, or
+   * counts vCPUs or memory.
+   */
   weight: number | undefined;
   /** An AWS service operates it; see `isListed`. */
   isOperated: boolean;
@@ -30,6 +33,8 @@ export interface FleetGroup {
   readonly name: string;
   desired: number;
   min: number;
+  /** What the sizes count; absent: instances. Then the shares of its instances are not listed. */
+  unit?: "vcpu" | "memory-mib" | undefined;
   suspended: string[];
   /** Terminating instances wait in Terminating:Wait, as for a lifecycle hook, until `proceed`. */
   holds: boolean;
@@ -298,7 +303,9 @@ function member({ id, group, lifecycle, weight }: FleetInstance): readonly strin
     element("AvailabilityZone", "eu-west-1a") +
     element("LifecycleState", lifecycle) +
     element("HealthStatus", "HEALTHY") +
-    (weight === undefined ? "" : element("WeightedCapacity", String(weight))) +
+    (weight === undefined || group.unit !== undefined
+      ? ""
+      : element("WeightedCapacity", String(weight))) +
     element("ProtectedFromScaleIn", "false");
   return [element("member", parts)];
 }
@@ -314,7 +321,7 @@ function isMeant({ name, tags }: FleetGroup, asked: URLSearchParams): boolean {
 }
 
 function groupItem(
-  { name, desired, min, suspended, tags }: FleetGroup,
+  { name, desired, min, unit, suspended, tags }: FleetGroup,
   members: readonly FleetInstance[],
 ): string {
   const processes = suspended.map((one) => element("member", element("ProcessName", one)));
@@ -327,6 +334,7 @@ function groupItem(
       element("MinSize", String(min)) +
       element("MaxSize", "100") +
       element("DesiredCapacity", String(desired)) +
+      (unit === undefined ? "" : element("DesiredCapacityType", unit)) +
       element("DefaultCooldown", "300") +
       element("HealthCheckType", "EC2") +
       element("CreatedTime", "2026-11-20T00:00:00Z") +

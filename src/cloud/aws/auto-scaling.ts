@@ -98,7 +98,8 @@ export class AutoScaling implements LifecycleHooks, ScalingGroups {
     const suspended = (one.SuspendedProcesses ?? []).flatMap(
       ({ ProcessName }) => ProcessName ?? [],
     );
-    return { desired: one.DesiredCapacity, min: one.MinSize, suspended };
+    const countsInstances = (one.DesiredCapacityType ?? "units") === "units";
+    return { desired: one.DesiredCapacity, min: one.MinSize, countsInstances, suspended };
   }
 
   /** Returns the groups with these names or this tag; of those with the tag, one page only. */
@@ -284,7 +285,7 @@ function toMember(found: AutoScalingInstanceDetails): readonly Member[] {
   const { InstanceId: instanceId, AutoScalingGroupName: group, LifecycleState: state = "" } = found;
   if (instanceId === undefined || group === undefined) return [];
   const weight = Number(found.WeightedCapacity);
-  return [{ instanceId, group, state, weight: weight > 0 ? weight : 1 }];
+  return [{ instanceId, group, state, ...(weight > 0 && { weight }) }];
 }
 
 interface HookInput {

@@ -100,13 +100,15 @@ export interface Membership {
   readonly group: string;
   /** Auto Scaling's own state, such as `InService` or `Terminating:Wait`. */
   readonly state: string;
-  /** Its share of the group's desired capacity; 1 unless the group gives its types weights. */
-  readonly weight: number;
+  /** Its share of the group's desired capacity; undefined if Auto Scaling names none. */
+  readonly weight?: number | undefined;
 }
 
 export interface GroupSize {
   readonly desired: number;
   readonly min: number;
+  /** Whether the sizes count instances; otherwise they count vCPUs or memory. */
+  readonly countsInstances: boolean;
   /** Processes of the group that were suspended, such as `Launch`. */
   readonly suspended: readonly string[];
 }

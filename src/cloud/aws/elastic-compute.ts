@@ -10,7 +10,7 @@ import type {
 } from "../../contracts/cloud.ts";
 import type { Rng } from "../../core/chance/chance.ts";
 import type { MachineState } from "../../core/cluster/machine.ts";
-import { type Instant, minutes } from "../../core/time/time.ts";
+import type { Instant } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import {
   type LeavingMachine,
@@ -29,12 +29,14 @@ import {
   type GroupSize,
   type InRegion,
   type InstanceRef,
+  type Membership,
   machineIdOf,
   namesOf,
   oneEach,
   type ScalingGroups,
   stageOf,
 } from "./ec2-machine.ts";
+import { GroupRefusals } from "./group-refusals.ts";
 
 /** The controller's access to EC2, with one client per region. */
 export interface ElasticCompute {
@@ -142,23 +144,17 @@ export interface Ec2ReleaserOptions extends ReleaseLoopOptions {
 }
 
 /**
- * After a missing permission, the group's releases count as impossible for this long: draining one
- * node in vain is enough.
- */
-const deniedForMs = minutes(30);
-
-/**
  * Releases EC2 instances, through their Auto Scaling group if they are in one. An abort rejects
  * with the signal's reason while AWS finishes the request; calling again with the same request
  * resumes it.
  */
 export class Ec2Releaser implements InstanceReleaser {
   readonly #options: Ec2ReleaserOptions;
-  /** By group: the problem reported when the permission was missing, and until when it applies. */
-  readonly #denied = new Map<string, { readonly problem: string; readonly untilMs: number }>();
+  readonly #refusals: GroupRefusals;
 
   constructor(options: Ec2ReleaserOptions) {
     this.#options = options;
+    this.#refusals = new GroupRefusals(options.clock);
   }
 
   async describe(providerID: string, signal: AbortSignal): Promise<MachineState> {
@@ -242,33 +238,26 @@ export class Ec2Releaser implements InstanceReleaser {
         try {
           return await groupsIn(region).terminate(instanceId, choice, signal);
         } catch (error) {
-          this.#noteDenial(ref, choice.group, error);
+          this.#refusals.note({ region, ...choice }, error);
           throw error;
         }
     }
   }
 
-  #noteDenial({ region }: InstanceRef, group: string, error: unknown): void {
-    if (!isLastcallError(error) || error.code !== "CLOUD_RIGHT_MISSING") return;
-    const permission = "autoscaling:TerminateInstanceInAutoScalingGroup";
-    this.#denied.set(`${region} ${group}`, {
-      problem: `the permission ${permission} was missing on the Auto Scaling group ${group} at the last release, grant it (docs/cloud/aws.md#rights); the next attempt follows within half an hour`,
-      untilMs: this.#options.clock.monotonic() + deniedForMs,
-    });
-  }
-
   /** Cannot check the permission: the Auto Scaling call has no dry run. */
   async #checkGroup(
     { region }: InstanceRef,
-    choice: Extract<ReleaseChoice, { readonly kind: "InGroup" }>,
+    choice: InGroup,
     signal: AbortSignal,
   ): Promise<Releasability> {
-    const denied = this.#denied.get(`${region} ${choice.group}`);
-    if (denied !== undefined && this.#options.clock.monotonic() < denied.untilMs) {
-      return impossible(denied.problem);
-    }
-    const size = await this.#options.groupsIn(region).size(choice.group, signal);
-    const problem = groupProblem(choice, size);
+    const { group, desired, weight } = choice;
+    const denied = this.#refusals.denied({ region, group });
+    if (denied !== undefined) return impossible(denied);
+    const size = await this.#options.groupsIn(region).size(group, signal);
+    const isForeseen =
+      desired === "Kept" || weight !== undefined || size?.countsInstances !== false;
+    const kept = isForeseen ? undefined : this.#refusals.minimum({ region, group });
+    const problem = groupProblem(choice, size) ?? kept;
     return problem === undefined
       ? { kind: "Possible", permission: "Unknown" }
       : impossible(problem);
@@ -329,14 +318,14 @@ function impossible(problem: string): Releasability {
   return { kind: "Impossible", problem };
 }
 
+interface InGroup extends Pick<Membership, "group" | "weight"> {
+  readonly kind: "InGroup";
+  readonly desired: "Kept" | "Decremented";
+}
+
 /** How an instance is released. */
 type ReleaseChoice =
-  | {
-      readonly kind: "InGroup";
-      readonly group: string;
-      readonly desired: "Kept" | "Decremented";
-      readonly weight: number;
-    }
+  | InGroup
   | { readonly kind: "Alone" }
   /** The instance's owner does not allow the mode; `problem` says what to set instead. */
   | { readonly kind: "Refused"; readonly problem: string };
@@ -370,13 +359,14 @@ function releaseChoice(
 
 /** The setting of a group that prevents the release, as far as it can be read in advance. */
 function groupProblem(
-  { group, desired: how, weight }: Extract<ReleaseChoice, { readonly kind: "InGroup" }>,
+  { group, desired: how, weight: share = 1 }: InGroup,
   size: GroupSize | undefined,
 ): string | undefined {
   if (size === undefined) return undefined;
   const { desired, min } = size;
-  if (how === "Decremented" && desired - weight < min) {
-    return `the Auto Scaling group ${group} would shrink from ${desired} to ${desired - weight}, below its minimum of ${min}, lower that or set instance.release to Recreate`;
+  // A share that is not known is at least 1.
+  if (how === "Decremented" && desired - share < min) {
+    return `the Auto Scaling group ${group} would shrink from ${desired} to ${desired - share}, below its minimum of ${min}, lower that or set instance.release to Recreate`;
   }
   if (how === "Kept" && size.suspended.includes("Launch")) {
     return `the Auto Scaling group ${group} would launch no new instance, because its process Launch is suspended, resume that process`;

@@ -334,7 +334,7 @@ const instance = {
     }),
     lifecycleHook: choiceField({
       description:
-        "The result sent to an EC2 Auto Scaling group that waits at a lifecycle hook for the machine's termination, once the drain is over. `Continue`: the group continues with the remaining hooks; `Abandon`: it skips them. The instance is terminated either way.",
+        "The result sent to an EC2 Auto Scaling group that waits at a lifecycle hook for the machine's termination, once the drain is over. `Continue`: the group continues with the remaining hooks; `Abandon`: it skips them. The instance is terminated either way, unless the group's own policy retains abandoned ones. Never sent for one that the group returns to its warm pool.",
       choices: wordsOf<HookResult>({ Continue: true, Abandon: true }),
       default: "Continue",
     }),

@@ -26,6 +26,8 @@ export interface LifecycleHook {
    * becomes no node by this transition.
    */
   readonly inWarmPool?: boolean | undefined;
+  /** The instance leaves service for its group's warm pool, which keeps it for later. */
+  readonly returnsToWarmPool?: boolean | undefined;
   /** When the wait started. */
   readonly at: Instant;
 }
@@ -81,14 +83,14 @@ export function hookStanding(hook: LifecycleHook, scene: HookScene): HookStandin
 }
 
 /**
- * The result to complete a hook with. For a terminating machine, the policy of its departure
- * decides, even if the node is gone.
+ * The result to complete a hook with. For a machine that is to be terminated, the policy of its
+ * departure decides, even if the node is gone. One that its group keeps is never abandoned.
  */
 export function hookResult(
-  { machine, transition }: LifecycleHook,
+  { machine, transition, returnsToWarmPool = false }: LifecycleHook,
   scene: Pick<HookScene, "policies" | "nodesOf" | "departuresOf" | "departures">,
 ): HookResult {
-  if (transition === "Launching") return "Continue";
+  if (transition === "Launching" || returnsToWarmPool) return "Continue";
   const nodes = scene.nodesOf(machine);
   const leaving =
     nodes.length === 0

@@ -124,19 +124,6 @@ describe("the check before a drain", () => {
     expect(await check(machine, "Recreate")).toEqual({ kind: "Impossible", problem });
     expect(await check(machine, "Delete")).toMatchObject({ kind: "Possible" });
   });
-
-  it("remembers for half an hour that a release in the group was denied", async () => {
-    const [one, other] = [world.addMachine("n1"), world.addMachine("n2")];
-    world.fleet.denied.add("TerminateInstanceInAutoScalingGroup");
-    await expect(release(one, "Recreate")).rejects.toMatchObject({
-      code: "CLOUD_RIGHT_MISSING",
-      retryable: false,
-    });
-    const problem = expect.stringContaining("autoscaling:TerminateInstanceInAutoScalingGroup");
-    expect(await check(other, "Recreate")).toEqual({ kind: "Impossible", problem });
-    await world.pass(world.clock.sleep(minutes(30)));
-    expect(await check(other, "Recreate")).toMatchObject({ kind: "Possible" });
-  });
 });
 
 describe("a release", () => {

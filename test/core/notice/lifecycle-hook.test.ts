@@ -253,6 +253,8 @@ describe("a hook that may complete", () => {
     } as const;
     expect(hookResult(hook, scene)).toBe(expected);
     expect(hookResult({ ...hook, transition: "Launching" }, scene)).toBe("Continue");
+    // It is to be used again.
+    expect(hookResult({ ...hook, returnsToWarmPool: true }, scene)).toBe("Continue");
   });
 });
 

@@ -63,7 +63,8 @@ export class DetachRunner implements ActionRunner<DetachKind> {
     if (/^(Detach|Terminat)/.test(state)) return { detail: `already ${state} in ${group}` };
     const desired = task.how.decrementDesiredCapacity ? "Decremented" : "Kept";
     const isDone = await groups.detach(instanceId, { group, desired }, signal);
-    const size = desired === "Kept" ? "which replaces it" : `which is smaller by ${weight}`;
+    const by = weight === undefined ? "" : ` by ${weight}`;
+    const size = desired === "Kept" ? "which replaces it" : `which is smaller${by}`;
     return {
       detail: isDone ? `detached from the group ${group}, ${size}` : `no longer in ${group}`,
     };

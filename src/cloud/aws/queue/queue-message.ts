@@ -306,8 +306,12 @@ function hookOf(detail: Fields, at: Instant): LifecycleHook | undefined {
   const group = nameOf(detail.AutoScalingGroupName);
   const name = nameOf(detail.LifecycleHookName);
   if (!(transition && machine && group && name)) return undefined;
-  const hook = { transition, machine, group, name, token: nameOf(detail.LifecycleActionToken), at };
-  return isInWarmPool(transition, detail) ? { ...hook, inWarmPool: true } : hook;
+  const token = nameOf(detail.LifecycleActionToken);
+  return {
+    ...{ transition, machine, group, name, token, at },
+    ...(isInWarmPool(transition, detail) && { inWarmPool: true }),
+    ...(returnsToWarmPool(transition, detail) && { returnsToWarmPool: true }),
+  };
 }
 
 /**
@@ -321,6 +325,14 @@ function isInWarmPool(
   { Origin, Destination }: Fields,
 ): boolean {
   return (transition === "Launching" ? Destination : Origin) === "WarmPool";
+}
+
+/** Whether the group's reuse policy keeps the instance instead of terminating it. */
+function returnsToWarmPool(
+  transition: LifecycleHook["transition"],
+  { Destination }: Fields,
+): boolean {
+  return transition === "Terminating" && Destination === "WarmPool";
 }
 
 /** The length limit of Auto Scaling. */

@@ -248,32 +248,6 @@ describe("a machine that is deregistered from its groups", () => {
     expect([...(balancers.classics[0]?.instances ?? [])]).toEqual([instance.id]);
   });
 
-  it("is registered again as it was, with its QUIC server id and its zone", async () => {
-    ec2.addInterface(instance, { addresses: ["10.0.1.1"] });
-    const quicServerId = "0x00000000000000a1";
-    const fast = balancers.addGroup("fast", {
-      protocol: "TCP_QUIC",
-      targets: [{ id: instance.id, port: 443, zone: "eu-west-1a", quicServerId }],
-    });
-    const peer = balancers.addGroup("peer", {
-      ...{ type: "ip", isOutsideVpc: true },
-      targets: [{ id: "10.9.1.7", port: 80, zone: "all" }],
-    });
-    const { undo } = await run({ pods: ["10.9.1.7"] });
-    expect(undo).toEqual({
-      targets: [
-        { targetGroupArn: fast.arn, id: instance.id, port: 443, quicServerId },
-        { targetGroupArn: peer.arn, id: "10.9.1.7", port: 80, availabilityZone: "all" },
-      ],
-    });
-    expect(standing()).toEqual([]);
-    // The next leader knows only the record.
-    stage.runner = stage.freshRunner();
-    await comeBack(undo, { pods: ["10.9.1.7"] });
-    expect(fast.targets).toMatchObject([{ id: instance.id, port: 443, quicServerId }]);
-    expect(peer.targets).toMatchObject([{ id: "10.9.1.7", zone: "all" }]);
-  });
-
   it("is deregistered at the next notice from the groups that it rejoined", async () => {
     const tags = { "elbv2.k8s.aws/cluster": "main" };
     balancers.addGroup("owned", { tags, targets: [{ id: instance.id, port: 80 }] });

@@ -178,7 +178,7 @@ describe("the detachment of an instance", () => {
 
   it.each([
     [false, "replaced", "detached from the group spot, which replaces it"],
-    [true, "smaller", "detached from the group spot, which is smaller by 1"],
+    [true, "smaller", "detached from the group spot, which is smaller"],
   ])("succeeds with decrementDesiredCapacity %s", async (decrements, how, detail) => {
     groups.members.set(machine, "spot");
     expect(await detach(decrements)).toEqual({ detail });

@@ -177,24 +177,6 @@ describe("a message in the queue", () => {
   });
 
   it.each([
-    ["EC2", "AutoScalingGroup", "Launching", false],
-    ["EC2", "WarmPool", "Launching", true],
-    ["WarmPool", "AutoScalingGroup", "Launching", false],
-    ["AutoScalingGroup", "EC2", "Terminating", false],
-    ["WarmPool", "EC2", "Terminating", true],
-    ["AutoScalingGroup", "WarmPool", "Terminating", false],
-  ])("from %s to %s (%s) concerns the warm pool: %s", (Origin, Destination, transition, isWarm) => {
-    const direct = { ...directHook(about, transition.toUpperCase()), Origin, Destination };
-    const event = transition === "Launching" ? launchAction(about) : terminateAction(about);
-    const { detail } = event as { readonly detail: object };
-    const hook = { transition, ...(isWarm && { inWarmPool: true }) };
-    for (const body of [direct, { ...event, detail: { ...detail, Origin, Destination } }]) {
-      expect(read(body)).toMatchObject({ hook });
-      if (!isWarm) expect(read(body)).not.toHaveProperty("hook.inWarmPool");
-    }
-  });
-
-  it.each([
     ["group", "AutoScalingGroupName"],
     ["hook", "LifecycleHookName"],
     ["instance", "EC2InstanceId"],

@@ -67,6 +67,24 @@ describe("the message of a waiting lifecycle hook", () => {
     expect([queue.size, cluster.troubles]).toEqual([0, []]);
   });
 
+  it("is kept for each of several hooks of one termination, and each is completed", async () => {
+    cluster.holdHooks();
+    const names = ["drain", "logs", "volumes"];
+    for (const LifecycleHookName of names) {
+      const body = { ...directHook(stage.about(ours)), LifecycleHookName, Destination: "WarmPool" };
+      queue.send(body);
+      queue.send(inSns(body));
+    }
+    stage.start();
+    await stage.pass(seconds(5));
+    expect(cluster.hooks.map(({ name }) => name).toSorted()).toEqual(names);
+    expect(cluster.hooks.every(({ returnsToWarmPool }) => returnsToWarmPool)).toBe(true);
+    expect(queue.size).toBe(3);
+    cluster.letHooksEnd();
+    await stage.pass(seconds(1));
+    expect([queue.size, cluster.troubles]).toEqual([0, []]);
+  });
+
   it("is returned to the queue when the feed ends, for the next leader", async () => {
     cluster.holdHooks();
     queue.send(terminateAction(stage.about(ours)));
