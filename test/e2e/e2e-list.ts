@@ -145,6 +145,10 @@ export const onChange: Readonly<Record<string, RunOnChange>> = {
     covers: ["src/cloud/aws/setup/setup-documents.ts"],
     meanwhile: ["test/deploy/aws-iac.test.ts"],
   },
+  "terraform-module": {
+    covers: ["deploy/aws/terraform"],
+    meanwhile: ["test/deploy/aws-iac.test.ts"],
+  },
   responder: {
     covers: ["src/cli/lambda", "src/cloud/aws/actions"],
     meanwhile: ["test/cli/lambda/responder.test.ts"],

@@ -40,6 +40,13 @@ resource "aws_iam_role" "controller" {
     Version   = "2012-10-17"
     Statement = local.trust[var.identity]
   })
+
+  lifecycle {
+    precondition {
+      condition     = var.identity != "IRSA" || var.oidc_provider_arn != null
+      error_message = "Set oidc_provider_arn, which IRSA needs."
+    }
+  }
 }
 
 resource "aws_iam_role_policy" "controller" {
