@@ -107,14 +107,27 @@ test("both run on Linux nodes, in addition to the values' labels", () => {
 
 test("the values for Autopilot install nothing that it rejects, and poll for preemptions", () => {
   const page = readFileSync(join(root, "docs/cloud/gcp.md"), "utf8");
-  const [, values = ""] = /## Autopilot\n[\s\S]*?```yaml\n([\s\S]*?)```/.exec(page) ?? [];
-  const { stdout, stderr, code } = template(parse(values));
-  expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
-  const made = manifestsIn(stdout);
-  expect([...made.keys()].filter((key) => key.startsWith("DaemonSet"))).toEqual([]);
-  expect(made.has("DeparturePolicy /spot")).toBe(true);
-  const pod = (made.get("Deployment lastcall/lastcall") as unknown as Deployment).spec?.template
-    .spec;
-  expect(JSON.stringify(pod)).not.toMatch(/hostNetwork|hostPort|hostPath/);
-  expect(pod?.containers[0]?.args).toEqual(["run", "--gcp-preemption-poll=10s"]);
+  const [, text = ""] = /## Autopilot\n[\s\S]*?```yaml\n([\s\S]*?)```/.exec(page) ?? [];
+  const values = parse(text);
+  const everything = {
+    ...values,
+    agent: { ...values.agent, options: { fallback: "Drain" } },
+    controller: { ...values.controller, restartOwner: true },
+    networkPolicy: { enabled: true },
+    metrics: { podMonitor: { enabled: true }, serviceMonitor: { enabled: true } },
+    secret: { workloadIdentityServiceAccount: "killer@my-project-1.iam.gserviceaccount.com" },
+  };
+  for (const given of [values, everything]) {
+    const { stdout, stderr, code } = template(given);
+    expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
+    const made = manifestsIn(stdout);
+    // Nor what only agents need, such as the right to drain or a quota for their class.
+    expect([...made.keys()].filter((key) => /^DaemonSet|agent|fallback/.test(key))).toEqual([]);
+    expect(made.has("DeparturePolicy /spot")).toBe(true);
+    const { spec } = (made.get("Deployment lastcall/lastcall") as unknown as Deployment).spec
+      ?.template ?? { spec: undefined };
+    expect(JSON.stringify(spec)).not.toMatch(/hostNetwork|hostPort|hostPath/);
+    expect(spec?.nodeSelector).toMatchObject({ "kubernetes.io/os": "linux" });
+    expect(spec?.containers[0]?.args).toEqual(["run", "--gcp-preemption-poll=10s"]);
+  }
 });
