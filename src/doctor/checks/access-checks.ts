@@ -46,7 +46,7 @@ function trialVerdict(trial: AdmissionTrial): CheckResult | undefined {
   if (forbidden.kind === "Accepted") {
     return fail(
       `${who} may ${abuse}: no admission policy refuses it`,
-      `apply ${policyFile}, or upgrade the chart; its binding needs validationActions: [Deny]`,
+      `apply ${policyFile}, or upgrade the chart; its binding needs the name of the policy and validationActions: [Deny]`,
     );
   }
   if (isUsed && needed.kind === "Denied") {
