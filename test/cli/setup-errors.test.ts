@@ -131,7 +131,30 @@ const clouds: readonly Cloud[] = [
   },
 ];
 
-describe.each(clouds)("lastcall setup $options.cloud", ({ make, options, ...cloud }) => {
+const [aws, google] = clouds as readonly [Cloud, Cloud];
+const { googleServiceAccount: _, ...direct } = google.options;
+const { cluster: __, location: ___, ...anywhere } = google.options;
+
+/** What the other kinds of an identity read besides. */
+const others: readonly Cloud[] = [
+  {
+    ...{ ...aws, options: { ...aws.options, identity: "IRSA" } },
+    standing: { ...aws.standing, provider: "" },
+    reads: { setup: ["eks|describe-cluster", "iam|get-open-id-connect-provider"], undo: [] },
+  },
+  {
+    ...{ ...google, options: direct },
+    reads: { setup: ["projects|describe"], undo: ["projects|describe", "projects|get-iam"] },
+  },
+  {
+    ...{ ...google, options: { ...anywhere, keyFile: true } },
+    reads: { setup: ["service-accounts|keys|list", "get|secret"], undo: ["keys|list"] },
+  },
+];
+
+const all = [...clouds, ...others];
+
+describe.each(all)("lastcall setup $options.cloud", ({ make, options, ...cloud }) => {
   let tools: FakeTools;
   const setup = (more: object) => runSetupOn(tools, { ...options, ...more });
 
