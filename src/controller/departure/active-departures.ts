@@ -6,10 +6,10 @@ import {
   type DepartureStatus,
   isLive,
   isNoticed,
-  mayHoldBudgets,
 } from "../../core/departure/departure.ts";
 import type { RunningDrain } from "../../core/departure/drain-reason.ts";
 import { isKnownPhase, type PhaseResult } from "../../core/departure/ledger.ts";
+import { drainsUnderWay } from "../../core/plan/conflict-hold.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
@@ -147,12 +147,8 @@ export class ActiveDepartures {
   }
 
   #drainsBeside(uid: string): readonly RunningDrain[] {
-    return this.overlay(this.#options.view().departures).flatMap((other) => {
-      const open = this.#open.get(other.uid);
-      const holds = open?.holdsBudgets ?? mayHoldBudgets(other.status.phase);
-      const demands = open?.demands ?? other.status.demands ?? [];
-      return other.uid === uid || !holds ? [] : [{ name: other.name, demands }];
-    });
+    const all = this.overlay(this.#options.view().departures);
+    return drainsUnderWay(all.filter((other) => other.uid !== uid));
   }
 
   #closed(

@@ -3,9 +3,8 @@ import {
   type Departure,
   type DepartureStatus,
   isUnderWay,
-  mayHoldBudgets,
 } from "../../core/departure/departure.ts";
-import type { BudgetDemand, RunningDrain } from "../../core/departure/drain-reason.ts";
+import type { RunningDrain } from "../../core/departure/drain-reason.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
 import { readFleetHealth } from "../../core/limits/fleet-health.ts";
 import { runKey } from "../../core/next/action-steps.ts";
@@ -168,20 +167,14 @@ export class OpenDeparture {
     return this.#done.promise;
   }
 
-  /** The status to base decisions on: a start that is being written counts as written. */
+  /**
+   * The status to base decisions on: a start that is being written counts as written, and so does
+   * what its drain holds of the budgets.
+   */
   get newestStatus(): DepartureStatus {
     const { recorded, effective, newest } = this.#state;
-    return isUnderWay(recorded) ? effective.status : newest;
-  }
-
-  get holdsBudgets(): boolean {
-    const { newest, memory } = this.#state;
-    return !this.#isClosed && mayHoldBudgets(newest.phase) && memory.drained === undefined;
-  }
-
-  /** What its drain holds of the budgets, whether that is written or not. */
-  get demands(): readonly BudgetDemand[] {
-    return this.#state.newest.demands ?? [];
+    const status = isUnderWay(recorded) ? effective.status : newest;
+    return { ...status, demands: newest.demands };
   }
 
   /** Passes what the watch shows; undefined if the Departure is gone. */
