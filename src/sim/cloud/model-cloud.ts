@@ -151,11 +151,11 @@ export class ModelCloud implements InstanceReleaser, LaunchTimes {
     if (slot) this.#end(slot, { id: slot.machine.id, because: "Preempted" });
   }
 
-  /** Stops a machine without ending it, as `ec2 stop-instances` does: its Node stays. */
+  /** As `ec2 stop-instances` does: its Node stays, and TerminateInstances still ends it. */
   halt(name: string): void {
     const slot = this.#slots.get(name);
     if (slot?.machine.state !== "Running") return;
-    this.#change(slot, { state: "Stopping", event: "Stopping", because: "Preempted" });
+    this.#change(slot, { state: "Stopped", event: "Stopping", because: "Preempted" });
     this.#kubelet.powerOff(name);
   }
 

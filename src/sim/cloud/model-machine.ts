@@ -31,7 +31,8 @@ export interface MachineGroup {
   readonly taints?: readonly object[];
 }
 
-type ModelMachineState = "Booting" | "Running" | "Noticed" | "Stopping" | "Gone";
+/** `Stopped`: it is off, and nobody has ordered its end. */
+type ModelMachineState = "Booting" | "Running" | "Noticed" | "Stopped" | "Stopping" | "Gone";
 
 /** A machine as it is now; one that is recreated under the same name has another id. */
 export interface ModelMachine {

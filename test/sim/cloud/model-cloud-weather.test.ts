@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { instant, minutes, seconds } from "../../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../../src/runtime/real-clock.ts";
 import { neverPreempted, providerIdOf } from "../../../src/sim/cloud/model-machine.ts";
@@ -38,4 +38,22 @@ it("A machine that is stopped keeps its Node, and its cloud says that it does no
   const described = await cloud.describe(providerIdOf(machine), signal);
   expect(described).toMatchObject({ kind: "Present", id: machine.id, running: false });
   expect(cluster.api.context.store.collection("nodes").get("", name)).toBeDefined();
+});
+
+it("A machine that is stopped is still released on request", async () => {
+  const { clock, cluster, name } = start();
+  const { cloud } = cluster;
+  await clock.advance(seconds(5));
+  const machine = cloud.machine(name);
+  if (machine === undefined) throw new Error("the machine is known");
+  cloud.halt(name);
+  const lastLook = vi.fn(async () => "Clear" as const);
+  const request = {
+    ...{ providerID: providerIdOf(machine), machineId: machine.id, mode: "Recreate" as const },
+    ...{ requestId: "8c6f1f0e-7d0f-4b0e-9d37-0a4d8f6b2c11", lastLook },
+  };
+  const released = cloud.release(request, new AbortController().signal);
+  await clock.advance(minutes(1));
+  expect(await released).toEqual({ kind: "Released" });
+  expect(lastLook).toHaveBeenCalledOnce();
 });
