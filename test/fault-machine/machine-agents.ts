@@ -28,7 +28,10 @@ export class MachineAgents {
     string,
     { readonly stop: AbortController; readonly clock: ProcessClock }
   >();
-
+  /** By the machine's id, once it has been rebooted: its present boot. */
+  readonly #boots = new Map<string, string>();
+  /** The ids of machines that are between two boots. */
+  readonly #off = new Set<string>();
   #killedFor = 0;
   #offsetMs = 0;
 
@@ -67,6 +70,22 @@ export class MachineAgents {
     };
   }
 
+  /** The agent of a machine ends with its boot; the next one runs on the boot that it finds. */
+  powerOff(name: string): void {
+    const machine = this.#stage.cluster.cloud.machine(name);
+    if (machine === undefined) return;
+    this.#off.add(machine.id);
+    this.#kill(machine.id);
+  }
+
+  bootAgain(name: string, bootID: string): void {
+    const machine = this.#stage.cluster.cloud.machine(name);
+    if (machine === undefined) return;
+    this.#off.delete(machine.id);
+    this.#boots.set(machine.id, bootID);
+    if (this.#notices.has(machine.id)) this.#start(name, machine.id);
+  }
+
   /** The wall clocks of all machines are set; later agents have them, too. */
   stepClocks(byMs: number): void {
     this.#offsetMs += byMs;
@@ -89,9 +108,13 @@ export class MachineAgents {
   }
 
   #end(machineId: string): void {
+    this.#notices.delete(machineId);
+    this.#kill(machineId);
+  }
+
+  #kill(machineId: string): void {
     const its = this.#running.get(machineId);
     this.#running.delete(machineId);
-    this.#notices.delete(machineId);
     its?.clock.die();
     its?.stop.abort(new Error("power off"));
   }
@@ -100,14 +123,16 @@ export class MachineAgents {
     const stage = this.#stage;
     const machine = stage.cluster.cloud.machine(name);
     const node = stage.get("nodes", name);
-    if (machine === undefined || node === undefined || this.#killedFor > 0) return;
+    const isToRun = this.#killedFor === 0 && !this.#off.has(machineId);
+    if (machine === undefined || node === undefined || !isToRun) return;
     const process = `agent/${name}`;
     const clock = new ProcessClock(stage.clock, this.#offsetMs);
     const stop = new AbortController();
     this.#running.set(machineId, { stop, clock });
     const quiet = { onWrite: () => {}, onBusyLoop: () => stop.abort(new Error("busy loop")) };
     const api = new ProcessApi({ stage, process, clock, ...quiet });
-    const identity = { name, uid: node.metadata.uid, bootID: machine.bootID };
+    const bootID = this.#boots.get(machineId) ?? machine.bootID;
+    const identity = { name, uid: node.metadata.uid, bootID };
     const log = this.#log(process);
     const agent = new Agent({
       findSource: () => Promise.resolve(this.#source(machineId, clock)),

@@ -35,11 +35,14 @@ export const nodeFaults: Readonly<Record<string, FaultKind>> = {
       if (machine?.state !== "Running") return undefined;
       const { id } = machine;
       stage.cluster.kubelet.powerOff(name);
+      stage.agents.powerOff(name);
       stage.after(40_000, () => {
         const now = stage.cluster.cloud.machine(name);
         if (now?.id !== id || now.state !== "Running") return;
-        setBootId(stage, name, `boot-${id.slice(-4)}-${stage.clock.now()}`);
+        const bootID = `boot-${id.slice(-4)}-${stage.clock.now()}`;
+        setBootId(stage, name, bootID);
         stage.cluster.kubelet.boot(name);
+        stage.agents.bootAgain(name, bootID);
       });
       return undefined;
     },
