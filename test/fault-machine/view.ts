@@ -67,10 +67,11 @@ interface FaultSpan {
   to: At;
 }
 
-/** A node of the fleet that cannot take pods, since when and why. */
+/** A node of the fleet that cannot take pods, since when, and why, which may have come later. */
 interface Unusable {
   readonly since: At;
   readonly why: "Cordoned" | "NotReady" | "Released" | "Taken" | "Booting";
+  readonly whySince: At;
 }
 
 /**
@@ -204,7 +205,7 @@ export class View {
     if (why === undefined) this.unusable.delete(name);
     else if (this.unusable.get(name)?.why !== why) {
       const since = this.unusable.get(name)?.since ?? this.now;
-      this.unusable.set(name, { since, why });
+      this.unusable.set(name, { since, why, whySince: this.now });
     }
   }
 

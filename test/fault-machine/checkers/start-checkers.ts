@@ -249,8 +249,9 @@ export const fleetIsNotEmptied: Checker = {
   start: () =>
     onStart(({ node, sentAt }, view) => {
       const known = sentAt - 30 * 60_000;
+      // A node may have been cordoned for hours before its machine went.
       const gone = [...view.unusable].filter(
-        ([, { since, why }]) => why === "Released" && since <= known,
+        ([, { whySince, why }]) => why === "Released" && whySince <= known,
       );
       if (gone.length < 2 || gone.length * 3 < view.machines.size || !couldKnow(view, sentAt)) {
         return undefined;
