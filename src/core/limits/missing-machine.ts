@@ -6,7 +6,16 @@ import {
   policyNameOf,
 } from "../departure/departure.ts";
 import type { Policy } from "../policy/policy.ts";
-import { hours, type Instant, type Millis, millis, minus, minutes, plus } from "../time/time.ts";
+import {
+  earliest,
+  hours,
+  type Instant,
+  type Millis,
+  millis,
+  minus,
+  minutes,
+  plus,
+} from "../time/time.ts";
 
 /** A machine that has left and is expected back, but no node has taken its place yet. */
 export interface MissingMachine {
@@ -110,10 +119,13 @@ function isOurs({ cause, noticedAt, status }: Departure): boolean {
   return isVoluntary(cause) && noticedAt === undefined && status.startedAt !== undefined;
 }
 
-/** From when on a new node may be the one that replaces the machine. */
+/**
+ * From when on a new node may be the one that replaces the machine. A notice may be acted on only
+ * when a leader comes, long after the cloud has taken the machine.
+ */
 function leftFrom({ departure, goneAt }: MissingMachine): number {
   const { status, noticedAt } = departure;
-  return status.startedAt ?? noticedAt ?? minus(goneAt, deletedLateMs);
+  return earliest(status.startedAt, noticedAt) ?? minus(goneAt, deletedLateMs);
 }
 
 function cameOf(nodes: readonly NodeFacts[]): readonly number[] {

@@ -72,6 +72,15 @@ describe("a machine that has left", () => {
     expect(missingIn({ policies, nodes: both, departures: [long, preempted] }).spot).toEqual([]);
   });
 
+  it("leaves its place from its notice on, also if nobody acted on that for hours", () => {
+    const policies = [aPolicy(released)];
+    const long = left("n1", 1, { status: { startedAt: minutesAgo(240) } });
+    const noticed = { cause: "SpotInterruption", noticedAt: minutesAgo(145) } as const;
+    const nodes = [aNode("n2", { uid: "n2-2", createdAt: minutesAgo(143) })];
+    const departures = [long, left("n2", 6, noticed)];
+    expect(missingIn({ policies, nodes, departures }).spot).toEqual(["n1"]);
+  });
+
   it("no longer takes the nodes that come once it is not expected back", () => {
     const policies = [aPolicy(released)];
     const departures = [left("n1", 10), left("n2", 80, { cause: "SpotInterruption" })];
