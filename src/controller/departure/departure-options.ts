@@ -4,10 +4,8 @@ import type { ClusterPorts, FleetView, GateSource } from "../../contracts/cluste
 import type { Telemetry } from "../../contracts/telemetry.ts";
 import type { Rng } from "../../core/chance/chance.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
-import { type Departure, isNoticed } from "../../core/departure/departure.ts";
 import type { TerminationMemory } from "../../core/drain/drain-time.ts";
 import type { ReleasabilityQuestion, ReleaseAnswer } from "../../core/policy/release-answer.ts";
-import { type Millis, seconds } from "../../core/time/time.ts";
 import type { DepartureWriter } from "../departure-writer.ts";
 import type { PendingCordons } from "./pending-cordons.ts";
 
@@ -32,15 +30,6 @@ export interface DepartureOptions extends ClusterPorts, Telemetry {
   readonly gates: GateSource;
   /** Reads one node from the API server, not from the watch cache. */
   readonly readNode: (name: string) => Promise<NodeFacts | undefined>;
-}
-
-const longestRetryMs: Millis = seconds(10);
-
-const longestUnderNoticeMs: Millis = seconds(1);
-
-/** The longest pause between attempts: under a notice every second counts. */
-export function longestPause(departure: Departure): Millis {
-  return isNoticed(departure) ? longestUnderNoticeMs : longestRetryMs;
 }
 
 /** Used if this process runs no actions, so that nothing reads the addresses. */

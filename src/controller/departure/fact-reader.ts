@@ -4,6 +4,7 @@ import { cloudDeadline, type Departure } from "../../core/departure/departure.ts
 import { returningPods } from "../../core/drain/placeholder-plan.ts";
 import { providerOf } from "../../core/next/machine-record.ts";
 import type { Memory } from "../../core/next/memory.ts";
+import { longestPause } from "../../core/next/retry-pause.ts";
 import type {
   DepartureScene,
   FactName,
@@ -18,7 +19,7 @@ import { type Millis, millis, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { findUnplacedPods } from "../capacity-search.ts";
 import { releaserOf } from "../release-checks.ts";
-import { type DepartureOptions, longestPause } from "./departure-options.ts";
+import type { DepartureOptions } from "./departure-options.ts";
 import { failingSince, faultOf } from "./refusals.ts";
 
 /** What the facts are about, as it is when one is read. */
@@ -126,7 +127,9 @@ export class FactReader {
     const before = this.#facts[name];
     reader.isReading = false;
     reader.faults += 1;
-    const restMs = backoffMs(reader.faults - 1, rng, { mostMs: longestPause(departure) });
+    const restMs = backoffMs(reader.faults - 1, rng, {
+      mostMs: longestPause(departure, clock.now()),
+    });
     reader.failed = { atMs: clock.monotonic(), restMs };
     const fault = faultOf(error);
     const former = before?.kind === "Failed" ? before : undefined;
@@ -140,8 +143,9 @@ export class FactReader {
   #restOf({ failed }: Reader): number {
     if (failed === undefined) return 0;
     const { departure } = this.#subject.scene();
-    const restMs = Math.min(failed.restMs, longestPause(departure));
-    return failed.atMs + restMs - this.#options.clock.monotonic();
+    const { clock } = this.#options;
+    const restMs = Math.min(failed.restMs, longestPause(departure, clock.now()));
+    return failed.atMs + restMs - clock.monotonic();
   }
 
   /** The next evaluation reads again. */
@@ -231,13 +235,13 @@ export class FactReader {
     reader: Reader,
     tell: (value: FactTypes[FactName]) => void,
   ): Promise<void> {
-    const { pods, placeholders, attachments } = this.#options;
+    const { pods, placeholders, attachments, clock } = this.#options;
     const { departure } = this.#subject.scene();
     const { signal } = reader.stop;
     switch (name) {
       case "pods": {
         const dueAt = cloudDeadline(departure);
-        const longestPauseMs = longestPause(departure);
+        const longestPauseMs = longestPause(departure, clock.now());
         const found = pods.follow(departure.node.name, { dueAt, longestPauseMs, signal });
         const listed = new AbortController();
         void this.#tellRefusals(found, AbortSignal.any([signal, listed.signal]));

@@ -11,13 +11,14 @@ import { runKey } from "../../core/next/action-steps.ts";
 import type { Said } from "../../core/next/evaluation.ts";
 import { longestWriteMs } from "../../core/next/given-up.ts";
 import { type Next, next } from "../../core/next/next.ts";
+import { longestPause } from "../../core/next/retry-pause.ts";
 import type { DepartureScene, FactName, LastLook } from "../../core/next/scene.ts";
 import { policyFor } from "../../core/notice/interruption.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { type Instant, type Millis, millis } from "../../core/time/time.ts";
 import { ActionRuns } from "../action/action-runs.ts";
 import { writeRetries } from "../action/write-retries.ts";
-import { type DepartureOptions, longestPause, noAddresses } from "./departure-options.ts";
+import { type DepartureOptions, noAddresses } from "./departure-options.ts";
 import { DepartureTelemetry } from "./departure-telemetry.ts";
 import { FactReader } from "./fact-reader.ts";
 import { OpenState } from "./open-state.ts";
@@ -152,7 +153,7 @@ export class OpenDeparture {
       retry: writeRetries({
         ...{ clock, rng },
         mostMs: () => longestWriteMs(state.effective, state.policy),
-        longestPause: () => longestPause(state.seen),
+        longestPause: () => longestPause(state.seen, clock.now()),
         onRetry: (error) => telemetry.faulted("retrying", state.seen, error),
       }),
       policy: () => state.policy,

@@ -1,11 +1,11 @@
 import type { Clock } from "../../contracts/clock.ts";
 import { backoffMs, type Rng } from "../../core/chance/chance.ts";
-import { isNoticed } from "../../core/departure/departure.ts";
 import { mostFailingMs } from "../../core/next/given-up.ts";
+import { isHurried, longestPause } from "../../core/next/retry-pause.ts";
 import { isAway, type RequestFault } from "../../core/next/scene.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
-import { type DepartureOptions, longestPause } from "./departure-options.ts";
+import type { DepartureOptions } from "./departure-options.ts";
 import type { DepartureTelemetry } from "./departure-telemetry.ts";
 import type { OpenState } from "./open-state.ts";
 
@@ -63,9 +63,10 @@ export class Refusals {
 
   pauseAfter(fault: RequestFault, attempts: number): Millis {
     const { seen } = this.#state;
-    const isHurried = fault.retryable || isNoticed(seen);
-    if (!isHurried) return this.#mayBeGivenUp ? refusedAgainMs : restMs;
-    return backoffMs(attempts - 1, this.#options.rng, { mostMs: longestPause(seen) });
+    const { clock, rng } = this.#options;
+    const isTriedOn = fault.retryable || isHurried(seen, clock.now());
+    if (!isTriedOn) return this.#mayBeGivenUp ? refusedAgainMs : restMs;
+    return backoffMs(attempts - 1, rng, { mostMs: longestPause(seen, clock.now()) });
   }
 
   /** An error that the departure may be given up for: that tells of it. */

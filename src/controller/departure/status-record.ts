@@ -7,9 +7,10 @@ import {
 import { isSameJson } from "../../core/json/json-field.ts";
 import { runsAhead } from "../../core/next/evaluation.ts";
 import { freshMemory, inFlightOf } from "../../core/next/memory.ts";
+import { isHurried, longestPause } from "../../core/next/retry-pause.ts";
 import { type DepartureScene, isAway } from "../../core/next/scene.ts";
 import { type Millis, millis, seconds } from "../../core/time/time.ts";
-import { type DepartureOptions, longestPause } from "./departure-options.ts";
+import type { DepartureOptions } from "./departure-options.ts";
 import type { OpenState } from "./open-state.ts";
 import { failingSince, faultOf, type Refusals } from "./refusals.ts";
 import type { StatusWriter } from "./status-writer.ts";
@@ -122,8 +123,10 @@ export class StatusRecord {
     const { options, state } = this.#options;
     if (this.#failed === undefined) return 0;
     const { atMs, restMs } = this.#failed;
-    const mostMs = isNoticed(state.seen) ? longestPause(state.seen) : restMs;
-    return atMs + Math.min(restMs, mostMs) - options.clock.monotonic();
+    const { clock } = options;
+    const at = clock.now();
+    const mostMs = isHurried(state.seen, at) ? longestPause(state.seen, at) : restMs;
+    return atMs + Math.min(restMs, mostMs) - clock.monotonic();
   }
 
   #restOfProgressMs(intended: DepartureStatus): number {

@@ -14,6 +14,7 @@ import type { Reason } from "../reason/reason.ts";
 import { earliest, type Instant, millis, plus } from "../time/time.ts";
 import { type DrainEnd, freshMemory, inFlightOf, type Memory } from "./memory.ts";
 import { type DepartureRequest, type RequestAnswer, writesNode } from "./request.ts";
+import { isHurried, longestPause } from "./retry-pause.ts";
 import type {
   DepartureScene,
   EvaluationTime,
@@ -53,9 +54,6 @@ export function firstUnmet(steps: readonly Step[], evaluation: Evaluation): Step
 
 /** After this time, a watch shows what was answered. */
 const watchLagMs = 1000;
-
-/** Under a notice, nothing that failed rests longer. */
-const noticedRestMs = 1000;
 
 /** The oldest fault that something waits for. */
 export interface OldestFault {
@@ -191,7 +189,10 @@ export class Evaluation {
   }
 
   #againMs({ againMs = 0, answeredMs = 0 }: Memory["asked"][string]): number {
-    return this.isNoticed ? Math.min(againMs, answeredMs + noticedRestMs) : againMs;
+    const { departure } = this.scene;
+    const { at } = this.now;
+    if (!isHurried(departure, at)) return againMs;
+    return Math.min(againMs, answeredMs + longestPause(departure, at));
   }
 
   /**
