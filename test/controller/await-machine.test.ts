@@ -133,6 +133,7 @@ describe("a drained node that nothing terminates", () => {
     await world.passUntil(isAwaiting, hours(4));
     const [first = ""] = marked(world);
     await world.pass(minutes(20));
+    world.machines.delete(`gce://demo/${first}/${first}`);
     world.api.handle({ method: "DELETE", path: `${nodes}/${first}` });
     await world.pass(minutes(1));
     expect(world.statusOf(first)).toMatchObject({ phase: "Ended", outcome: "Planned" });

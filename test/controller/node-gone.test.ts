@@ -60,6 +60,7 @@ describe("a node that is gone", () => {
     const stop = new AbortController();
     const running = world.startController(stop.signal);
     await world.pass(seconds(10));
+    world.machines.delete("gce://demo/n1/n1");
     world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
     await world.pass(minutes(2));
     stop.abort();

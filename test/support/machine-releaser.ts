@@ -1,21 +1,27 @@
 import type { InstanceReleaser, LastLookResult } from "../../src/contracts/cloud.ts";
+import type { Instant } from "../../src/core/time/time.ts";
 
 /** A last check that always passes, for tests about other things. */
 export const allClear = (): Promise<LastLookResult> => Promise.resolve("Clear");
 
+export interface KnownMachine {
+  readonly id: string;
+  readonly bornAt: Instant;
+}
+
 /**
- * A cloud that consists only of machine ids by providerID; a released machine is gone immediately.
+ * A cloud that consists only of machines by providerID; a released machine is gone immediately.
  */
 export function machineReleaser(
-  machines: Map<string, string>,
+  machines: Map<string, KnownMachine>,
   onReleased: (providerID: string, machineId: string) => void,
 ): InstanceReleaser {
   return {
     describe: (providerID) => {
-      const id = machines.get(providerID);
-      if (id === undefined) return Promise.resolve({ kind: "Absent" });
+      const found = machines.get(providerID);
+      if (found === undefined) return Promise.resolve({ kind: "Absent" });
       const names = namesOf(providerID);
-      return Promise.resolve({ kind: "Present", id, bornAt: undefined, running: true, names });
+      return Promise.resolve({ kind: "Present", ...found, running: true, names });
     },
     check: ({ providerID }) => {
       const problem = `the test has no machine ${providerID}`;
@@ -25,7 +31,7 @@ export function machineReleaser(
     },
     release: async ({ providerID, machineId, lastLook }) => {
       for (;;) {
-        const now = machines.get(providerID);
+        const now = machines.get(providerID)?.id;
         if (now === undefined) return { kind: "AlreadyGone" };
         if (now !== machineId) return { kind: "Replaced" };
         const look = await lastLook();

@@ -40,7 +40,7 @@ import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { ModelApi } from "../../src/sim/api/model-api.ts";
 import { startControllers } from "../../src/sim/model-cluster.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
-import { machineReleaser } from "./machine-releaser.ts";
+import { type KnownMachine, machineReleaser } from "./machine-releaser.ts";
 import { openGates } from "./open-gates.ts";
 import { RecordedMetrics } from "./recorded-metrics.ts";
 
@@ -81,7 +81,8 @@ export class ModelWorld {
   readonly releaseIds: string[] = [];
   /** The uids of the initial nodes. */
   readonly firstUids: string[] = [];
-  readonly #machines = new Map<string, string>();
+  /** By providerID; a test deletes one that the cloud takes without a word. */
+  readonly machines = new Map<string, KnownMachine>();
   readonly #seed: number;
   #boots = 0;
 
@@ -122,8 +123,7 @@ export class ModelWorld {
     labels: Readonly<Record<string, string>> = {},
     providerID = `gce://demo/${zone}/${name}`,
   ): void {
-    this.#boots += 1;
-    this.#machines.set(`gce://demo/${zone}/${name}`, `machine-${this.#boots}`);
+    this.#launch(name, zone);
     const node = this.create("/api/v1/nodes", {
       apiVersion: "v1",
       kind: "Node",
@@ -149,7 +149,7 @@ export class ModelWorld {
   }
 
   /** Releases by deleting only the machine: removing the Node is up to the controller. */
-  readonly releaser: InstanceReleaser = machineReleaser(this.#machines, (providerID, machineId) => {
+  readonly releaser: InstanceReleaser = machineReleaser(this.machines, (providerID, machineId) => {
     const [zone, name] = providerID.split("/").slice(-2) as [string, string];
     this.releaseIds.push(machineId);
     this.onRelease(name);
@@ -166,14 +166,15 @@ export class ModelWorld {
   /** And how long until the new machine's kubelet reports to the cluster. */
   bootsAfterMs = seconds(0);
 
-  /**
-   * The group's new machine, with the old name: if the old Node object still exists, its kubelet
-   * takes it over.
-   */
+  #launch(name: string, zone: string): void {
+    const id = `machine-${++this.#boots}`;
+    this.machines.set(`gce://demo/${zone}/${name}`, { id, bornAt: this.clock.now() });
+  }
+
+  /** The group's new machine, with the old name: its kubelet takes an old Node over. */
   async #bearAnew(name: string, zone: string): Promise<void> {
     await this.clock.sleep(this.bornAfterMs);
-    this.#boots += 1;
-    this.#machines.set(`gce://demo/${zone}/${name}`, `machine-${this.#boots}`);
+    this.#launch(name, zone);
     await this.clock.sleep(this.bootsAfterMs);
     if (this.get(`${nodes}/${name}`) === undefined) return this.addNode(name, zone);
     const nodeInfo = { bootID: `boot-${this.#boots}` };

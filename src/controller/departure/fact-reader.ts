@@ -199,12 +199,15 @@ export class FactReader {
       case "machine": {
         const mode =
           departure.status.machine?.mode ?? releaseModeOf(labelsOf(node), policy.instance);
-        return this.#describe(departure, mode, signal);
+        const asked = this.#machineOf(departure, mode);
+        return releaserOf(asked, this.#options.releaserFor).describe(asked.providerID, signal);
       }
       case "machineBehind": {
         const mode = releaseModeOf({ labels: {} }, policy.instance);
         // A cloud that must not release the machine may be asked about it.
-        return this.#describe(departure, mode === "None" ? "Recreate" : mode, signal);
+        const asked = this.#machineOf(departure, mode === "None" ? "Recreate" : mode);
+        const releaser = this.#options.releaserFor(asked);
+        return releaser?.describe(asked.providerID, signal) ?? "NobodyToAsk";
       }
       case "releasable": {
         if (target === undefined) throw unidentified(departure);
@@ -221,12 +224,11 @@ export class FactReader {
     }
   }
 
-  async #describe(departure: Departure, mode: ReleaseMode, signal: AbortSignal) {
+  #machineOf(departure: Departure, mode: ReleaseMode) {
     const subject = { scene: this.#subject.scene(), memory: this.#subject.memory() };
     const providerID = providerOf(subject);
     if (providerID === undefined) throw unidentified(departure);
-    const releaser = releaserOf({ providerID, mode }, this.#options.releaserFor);
-    return releaser.describe(providerID, signal);
+    return { providerID, mode };
   }
 
   /** Resolves once it is known, and tells each later value until the reader stops. */

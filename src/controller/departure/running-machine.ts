@@ -1,9 +1,8 @@
 import type { Clock } from "../../contracts/clock.ts";
 import type { ReleasedMachine, ReleaserChoice } from "../../contracts/cloud.ts";
-import type { MachineState } from "../../core/cluster/machine.ts";
 import type { Departure } from "../../core/departure/departure.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
-import { inTheLightOf, isInDoubt } from "../../core/notice/machine-evidence.ts";
+import { type CloudAnswer, inTheLightOf, isInDoubt } from "../../core/notice/machine-evidence.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { releaseModeOf } from "../../core/policy/release-answer.ts";
 import { type Millis, millis, seconds } from "../../core/time/time.ts";
@@ -42,23 +41,22 @@ export class RunningMachines {
     const mode = releaseModeOf({ labels: {} }, policy.instance);
     // A cloud that must not release the machine may be asked about it.
     const asked = { providerID, mode: mode === "None" ? "Recreate" : mode } as const;
-    const state = await this.#describe(asked, signal);
-    return inTheLightOf(state, result, { departure, now: this.#options.clock.now() });
+    const answer = await this.#describe(asked, signal);
+    return inTheLightOf(answer, result, { departure, now: this.#options.clock.now() });
   }
 
-  async #describe(
-    machine: ReleasedMachine,
-    signal: AbortSignal,
-  ): Promise<MachineState | undefined> {
+  async #describe(machine: ReleasedMachine, signal: AbortSignal): Promise<CloudAnswer> {
     const { releaserFor, clock } = this.#options;
+    const releaser = releaserFor(machine);
+    if (releaser === undefined) return "NobodyToAsk";
     this.#patientUntilMs ??= clock.monotonic() + answerWithinMs;
     const leftMs = this.#patientUntilMs - clock.monotonic();
-    if (leftMs <= 0) return undefined;
+    if (leftMs <= 0) return "Silent";
     const over = new AbortController();
     const stop = AbortSignal.any([signal, over.signal]);
-    const unknown = () => undefined;
+    const unknown = () => "Silent" as const;
     const late = clock.sleep(millis(leftMs), stop).then(unknown, unknown);
-    const answer = releaserFor(machine)?.describe(machine.providerID, stop).catch(unknown);
+    const answer = releaser.describe(machine.providerID, stop).catch(unknown);
     const state = await Promise.race([answer, late]);
     over.abort();
     return state;

@@ -258,6 +258,7 @@ function ended(
     undoneBy: before.phase === "RollingBack" ? undoingOf(before) : undefined,
     rebooted: (before.phase === "RollingBack" ? before : change).reason === "MachineRebooted",
     noticed: departure.noticedAt !== undefined,
+    withdrawn: departure.withdrawnAt !== undefined,
     podsForced: before.drain?.forced ?? 0,
     podsLeft: before.drain?.left ?? 0,
   });
@@ -273,8 +274,10 @@ function undoingOf(status: DepartureStatus): Undoing {
       return "Cancelled";
     case "MachineReplaced":
     case "MachineRebooted":
-    case "WrongMachine":
       return "MachineReplaced";
+    case "NodeGone":
+    case "WrongMachine":
+      return "Unknown";
     case "ReleaseFailed":
       return "Fault";
     default:
@@ -298,8 +301,11 @@ function withEntry(
   return all.toSpliced(dropped, 1);
 }
 
-/** Why a departure is rolled back; `Fault`: its machine could not be released. */
-export type Undoing = "GaveUp" | "Fault" | "Cancelled" | "MachineReplaced";
+/**
+ * Why a departure is rolled back. `Fault`: its machine could not be released. `Unknown`: its Node
+ * is gone, or has another boot, and nobody knows whether its machine is gone.
+ */
+export type Undoing = "GaveUp" | "Fault" | "Cancelled" | "MachineReplaced" | "Unknown";
 
 export interface OutcomeFacts {
   readonly cause: Cause;
@@ -312,6 +318,8 @@ export interface OutcomeFacts {
   readonly rebooted?: boolean | undefined;
   /** Whether a notice turned a planned departure into an interruption. */
   readonly noticed: boolean;
+  /** Whether the cloud has taken that notice back. */
+  readonly withdrawn?: boolean | undefined;
   readonly podsForced: number;
   readonly podsLeft: number;
 }
@@ -328,7 +336,8 @@ export function outcomeOf(facts: OutcomeFacts): Outcome {
   if (facts.event === "RolledBack" && facts.undoneBy === "Fault") return "Failed";
   const byCloud = facts.noticed || !isVoluntary(facts.cause);
   const isOnlyReboot = facts.rebooted === true && (!byCloud || facts.cause === "NodeShutdown");
-  if (isOnlyReboot) return "Cancelled";
+  const isUnproven = facts.undoneBy === "Unknown" && (!byCloud || facts.withdrawn === true);
+  if (isOnlyReboot || isUnproven) return "Cancelled";
   if (byCloud || takenByCloud(facts)) return facts.podsLeft > 0 ? "Expired" : "Preempted";
   return facts.podsForced > 0 || facts.podsLeft > 0 ? "Forced" : "Planned";
 }

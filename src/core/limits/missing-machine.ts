@@ -67,7 +67,7 @@ export function missingMachines(
   const { policies, nodes, departures, at } = question;
   const missing = new Map<string, readonly MissingMachine[]>();
   const byPolicy = Map.groupBy(departures, policyNameOf);
-  if (!departures.some(hasTakenMachine)) return missing;
+  if (!departures.some(hasLeft)) return missing;
   const there = new Set([...nodes.values()].flatMap((some) => some.map(({ uid }) => uid)));
   let shared = cameOf(nodes.get(undefined) ?? []);
   for (const policy of policies) {
@@ -87,6 +87,12 @@ export function missingMachines(
   return missing;
 }
 
+/** Whether a node has left: with its machine, or alone, where nobody knows about that. */
+function hasLeft(departure: Departure): boolean {
+  const { phase, reason } = departure.status;
+  return hasTakenMachine(departure) || (phase === "Ended" && reason === "NodeGone");
+}
+
 function uidOf({ node }: Departure): string {
   return node.uid;
 }
@@ -96,7 +102,7 @@ function lossesOf(departures: readonly Departure[], policy: Policy): readonly Mi
   const losses = new Map<string, MissingMachine>();
   for (const departure of departures) {
     const goneAt = departure.status.endedAt;
-    if (goneAt === undefined || !hasTakenMachine(departure)) continue;
+    if (goneAt === undefined || !hasLeft(departure)) continue;
     const untilAt = plus(goneAt, expectedForMs(departure, policy));
     if (untilAt <= goneAt) continue;
     const { uid, bootID = "" } = departure.node;

@@ -20,7 +20,19 @@ export function interrupted(evaluation: Evaluation): StepFinding {
   }
   if (found.event === "Noticed") return isNews(evaluation) ? found : undefined;
   if (found.event !== "NodeGone" && found.event !== "MachineReplaced") return found;
-  return isRolledBackFor(found, evaluation) ? undefined : confirmed(found, evaluation);
+  if (isRolledBackFor(found, evaluation)) return undefined;
+  return unlessItGoesOn(withEvidence(confirmed(found, evaluation), evaluation), evaluation);
+}
+
+/**
+ * A release goes on, and a roll-back, where nobody knows whether the machine is gone with its Node;
+ * a roll-back also if it runs. Each ends as it would have, by its own limits.
+ */
+function unlessItGoesOn(found: StepFinding, { status }: Evaluation): StepFinding {
+  if (found === undefined || found === "Wait" || found.event !== "Cancelled") return found;
+  const isKnown = found.reason === "CancelledByPerson";
+  const isUndone = status.phase === "RollingBack";
+  return isUndone || (status.phase === "Releasing" && !isKnown) ? undefined : found;
 }
 
 /** Whether the roll-back is what this loss has led to: it then ends with its own reason. */
@@ -97,17 +109,19 @@ const answerWithinMs = 5000;
 /** What ended a departure, as far as there is evidence: the cloud is asked first. */
 export function withEvidence(found: StepFinding, evaluation: Evaluation): StepFinding {
   if (found === undefined || found === "Wait") return found;
-  const { status, now } = evaluation;
+  const { now } = evaluation;
   const node = { ...evaluation.departure.node, providerID: providerOf(evaluation) };
   const departure = { ...evaluation.departure, node };
-  if (status.phase === "RollingBack" || !isInDoubt(found, departure)) return found;
+  if (!isInDoubt(found, departure)) return found;
   const { ms, number } = now;
   if (evaluation.memory.evidence === undefined) evaluation.remember({ evidence: { ms, number } });
   const since = evaluation.memory.evidence ?? now;
-  const state = evaluation.hope("machineBehind", since.number);
+  const answer = evaluation.hope("machineBehind", since.number);
   const untilMs = since.ms + answerWithinMs;
-  const isOver = evaluation.faultOf("machineBehind") !== undefined || ms >= untilMs;
-  if (state !== undefined || isOver) return inTheLightOf(state, found, { departure, now: now.at });
-  evaluation.lookAtMs(untilMs);
-  return "Wait";
+  const isOver = evaluation.faultOf("machineBehind")?.retryable === false || ms >= untilMs;
+  if (answer === undefined && !isOver) {
+    evaluation.lookAtMs(untilMs);
+    return "Wait";
+  }
+  return inTheLightOf(answer ?? "Silent", found, { departure, now: now.at });
 }

@@ -8,6 +8,7 @@ import type { RunningDrain } from "../departure/drain-reason.ts";
 import type { TerminationRecords } from "../drain/drain-time.ts";
 import type { PlaceholderFacts } from "../drain/placeholder-plan.ts";
 import type { GateHold } from "../limits/gate.ts";
+import type { CloudAnswer } from "../notice/machine-evidence.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { ReleaseAnswer } from "../policy/release-answer.ts";
 import type { Instant } from "../time/time.ts";
@@ -65,7 +66,7 @@ export interface FactTypes {
   /** What the cloud says of the machine. */
   readonly machine: MachineState;
   /** The same, asked because its Node is gone; a cloud that does not answer in time fails. */
-  readonly machineBehind: MachineState;
+  readonly machineBehind: Exclude<CloudAnswer, "Silent">;
   readonly releasable: ReleaseAnswer;
   /** The external gates of the newest policy. */
   readonly gates: { readonly answer: GateAnswer | undefined };

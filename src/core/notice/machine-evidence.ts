@@ -6,39 +6,61 @@ import type { Instant } from "../time/time.ts";
 
 /**
  * Whether only the cloud can say what has ended a departure: its Node is gone, or has another boot.
- * A notice stands, whatever the cloud shows, unless it is only the kubelet's: a reboot that anybody
- * makes begins with the same shutdown.
+ * A notice that is not withdrawn stands, whatever the cloud shows, unless it is only the kubelet's:
+ * a reboot that anybody makes begins with the same shutdown.
  */
 export function isInDoubt({ event, reason }: PhaseResult, departure: Departure): boolean {
   const isReplaced = event === "MachineReplaced" && reason === "MachineReplaced";
-  const isCloudsWord = isNoticed(departure) && departure.cause !== "NodeShutdown";
+  const stands = isNoticed(departure) && departure.withdrawnAt === undefined;
+  const isCloudsWord = stands && departure.cause !== "NodeShutdown";
   if (isCloudsWord || !(isReplaced || event === "NodeGone")) return false;
   return departure.node.providerID !== undefined && departure.createdAt !== undefined;
 }
 
 /**
- * The same end in the light of what the cloud says; undefined: it has not answered. A machine that
- * is gone was taken by the cloud; if the cloud shows that it runs, it has only been rebooted, or
- * somebody has deleted its Node.
+ * What a cloud says of the machine. `Silent`: it has not answered. `NobodyToAsk`: no cloud is set
+ * up here. Then the end of a Node is that of its machine: the cloud's node controller deletes the
+ * Nodes of machines that no longer exist, and few people delete one. Source: k8s.io/cloud-provider
+ * `controllers/nodelifecycle/node_lifecycle_controller.go`.
+ */
+export type CloudAnswer = MachineState | "Silent" | "NobodyToAsk";
+
+/**
+ * The same end in the light of what the cloud says. A machine that is gone was taken by the cloud;
+ * if the cloud shows that it runs, it has only been rebooted, or somebody has deleted its Node. If
+ * it shows neither, nobody knows, and the departure is over all the same.
  */
 export function inTheLightOf<Result extends PhaseResult>(
-  state: MachineState | undefined,
+  answer: CloudAnswer,
   found: Result,
   about: { readonly departure: Departure; readonly now: Instant },
 ): Result {
-  if (!isSame(state, about)) return found;
-  if (found.event === "MachineReplaced") return { ...found, reason: "MachineRebooted" };
-  const detail = "its Node was deleted, and its machine still runs";
-  return { ...found, event: "Cancelled", reason: "CancelledByPerson", detail };
+  switch (fateOf(answer, about)) {
+    case "Taken":
+      return found;
+    case "Runs": {
+      if (found.event === "MachineReplaced") return { ...found, reason: "MachineRebooted" };
+      const detail = "its Node was deleted, and its machine still runs";
+      return { ...found, event: "Cancelled", reason: "CancelledByPerson", detail };
+    }
+    case "Unknown": {
+      const reason = found.event === "NodeGone" ? "NodeGone" : "WrongMachine";
+      const detail = "its cloud does not show whether the machine still runs";
+      return { ...found, event: "Cancelled", reason, detail };
+    }
+  }
 }
 
-/** False if it cannot be known, as when the cloud has made a machine of that name since. */
-function isSame(
-  state: MachineState | undefined,
+function fateOf(
+  answer: CloudAnswer,
   { departure, now }: { readonly departure: Departure; readonly now: Instant },
-): boolean {
+): "Taken" | "Runs" | "Unknown" {
+  if (answer === "Silent") return "Unknown";
+  if (answer === "NobodyToAsk" || answer.kind === "Absent" || !answer.running) return "Taken";
+  const { bornAt, asOf } = answer;
   const { createdAt } = departure;
-  if (state?.kind !== "Present" || !state.running || createdAt === undefined) return false;
-  const { bornAt, asOf } = state;
-  return bornAt !== undefined && existedAt(createdAt, { bornAt, asOf }, now);
+  if (bornAt === undefined || createdAt === undefined) return "Unknown";
+  if (existedAt(createdAt, { bornAt, asOf }, now)) return "Runs";
+  // By the two clocks themselves it is older: one of them was set since, and ages show nothing.
+  return bornAt <= createdAt ? "Unknown" : "Taken";
 }

@@ -188,11 +188,12 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
     `was drained and is uncordoned, because nothing terminated its machine${after(f)}`,
   Released: (f) =>
     `is drained, and its machine is released${f.detail === undefined ? "" : `, but its Node is not deleted: ${f.detail}`}`,
-  NodeGone: () => "is gone: its Node object was deleted",
+  NodeGone: (f) =>
+    `is gone: its Node object was deleted${f.detail === undefined ? "" : `, and ${f.detail}`}`,
   MachineReplaced: () => "is gone: another machine has its name now",
   MachineRebooted: () => "was rebooted, which ended its departure",
   WrongMachine: (f) =>
-    `was skipped, because its machine is not the one that the departure was created for${after(f)}`,
+    `was skipped, because nothing shows its machine to be the one of its departure${after(f)}`,
   CancelledByPerson: (f) => `stays, because its departure was cancelled${after(f)}`,
   NoticeWithdrawn: () => "stays, because the cloud withdrew its notice",
   NoticeOutlived: () => "stays, because its machine still runs after its notice",

@@ -78,10 +78,10 @@ export const explained: Readonly<Record<Reason, string>> = {
     "はドレインされましたが、マシンが終了されなかったため cordon を解除しました[: {detail}]",
   Released:
     "はドレインが完了し、マシンが解放されました[が、Node オブジェクトは削除されていません: {detail}]",
-  NodeGone: "はなくなりました。ノードが削除されました",
+  NodeGone: "はなくなりました。ノードが削除されました[: {detail}]",
   MachineReplaced: "はなくなりました。今は別のマシンがその名前です",
   MachineRebooted: "は再起動されたため、出発が終了しました",
-  WrongMachine: "は出発の対象と別のマシンだったため対象外です[: {detail}]",
+  WrongMachine: "はマシンが出発の対象と同じであると確認できないため対象外です[: {detail}]",
   CancelledByPerson: "は出発が取り消されたため残ります[: {detail}]",
   NoticeWithdrawn: "はクラウドが通知を撤回したため残ります",
   NoticeOutlived: "は通知の後もマシンが稼働しているため残ります",

@@ -56,6 +56,24 @@ const cases: readonly (readonly [string, Partial<OutcomeFacts>, Outcome])[] = [
     "Cancelled",
   ],
   [
+    "lost its Node while nobody knew of its machine",
+    { phase: "RollingBack", event: "RolledBack", undoneBy: "Unknown" },
+    "Cancelled",
+  ],
+  [
+    "lost its Node while nobody knew of its machine, after a notice",
+    { phase: "RollingBack", event: "RolledBack", undoneBy: "Unknown", noticed: true },
+    "Preempted",
+  ],
+  [
+    "lost its Node while nobody knew of its machine, after a notice that was withdrawn",
+    {
+      ...{ phase: "RollingBack", event: "RolledBack", undoneBy: "Unknown" },
+      ...{ cause: "SpotInterruption", noticed: true, withdrawn: true },
+    },
+    "Cancelled",
+  ],
+  [
     "had its departure cancelled before it started",
     { phase: "Scheduled", event: "Cancelled" },
     "Cancelled",

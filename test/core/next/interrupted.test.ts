@@ -5,12 +5,15 @@ import {
   answered,
   aScene,
   at,
+  failed,
   known,
   policy,
   statusIn,
   theNode,
   timeAt,
 } from "./departure-scene.ts";
+
+const running = { kind: "Present", id: "1", bornAt: at(-60_000), running: true } as const;
 
 const start: Memory = { ...freshMemory(timeAt(0, 1)), markedFor: "Planned undefined undefined" };
 
@@ -26,20 +29,79 @@ it("a node whose end has rolled the departure back ends it with that reason", ()
   expect(after).toMatchObject({ phase: "Ended", reason, message: "why", outcome: "Cancelled" });
 });
 
-it("a node that goes while the departure is rolled back ends it as gone", () => {
-  const reason = "DrainTimeout";
-  const status = statusIn(["Preparing", "Draining", "RollingBack"], { reason });
-  const facts = { nodeNow: known({ node: undefined }, 9) };
-  const scene = aScene({ departure: { status }, node: undefined, facts });
-  const { status: after } = next(scene, start, timeAt(200, 4));
-  expect(after).toMatchObject({ phase: "Ended", reason: "NodeGone", outcome: "Preempted" });
+const drainedInVain = statusIn(["Preparing", "Draining", "RollingBack"], {
+  reason: "DrainTimeout",
+});
+const unknown = { code: "CLOUD_CREDENTIALS", retryable: false };
+
+it.each([
+  {
+    what: "ends it as taken if its cloud knows no such machine",
+    machineBehind: known({ kind: "Absent" } as const, 9),
+    end: { phase: "Ended", reason: "NodeGone", outcome: "Preempted" },
+  },
+  {
+    what: "ends it as taken where no cloud can be asked",
+    machineBehind: known("NobodyToAsk" as const, 9),
+    end: { phase: "Ended", reason: "NodeGone", outcome: "Preempted" },
+  },
+  {
+    what: "leaves it its own end if its machine runs",
+    machineBehind: known(running, 9),
+    end: { phase: "Ended", reason: "DrainTimeout", outcome: "RolledBack" },
+  },
+  {
+    what: "leaves it its own end if its cloud cannot say",
+    machineBehind: failed(unknown),
+    end: { phase: "Ended", reason: "DrainTimeout", outcome: "RolledBack" },
+  },
+])("a node that goes while the departure is rolled back $what", ({ machineBehind, end }) => {
+  const facts = { nodeNow: known({ node: undefined }, 9), machineBehind };
+  const departure = { status: drainedInVain, createdAt: at(0) };
+  const scene = aScene({ departure, node: undefined, facts });
+  const memory = { ...start, asked: { uncordon: answered("Uncordon") } };
+  expect(next(scene, memory, timeAt(200, 4)).status).toMatchObject(end);
+});
+
+it("a cloud that does not answer is asked again, and nothing is said of the machine then", () => {
+  const facts = {
+    nodeNow: known({ node: undefined }, 9),
+    machineBehind: failed({ retryable: true }),
+  };
+  const departure = { status: statusIn(["Preparing", "Draining"]), createdAt: at(0) };
+  const scene = aScene({ departure, node: undefined, facts });
+  const early = next(scene, start, timeAt(2000, 4));
+  expect(early.status.phase).toBe("Draining");
+  expect(early.lookAgainAt).toBe(at(7000));
+  const { status, memory } = next(scene, early.memory, timeAt(7000, 5));
+  expect(status).toMatchObject({ phase: "RollingBack", reason: "NodeGone" });
+  expect(status.message).toContain("its cloud does not show whether the machine still runs");
+  const rolledBack = aScene({ departure: { createdAt: at(0), status }, node: undefined, facts });
+  const asked = { uncordon: answered("Uncordon") };
+  const over = next(rolledBack, { ...memory, asked }, timeAt(7100, 6)).status;
+  expect(over).toMatchObject({ phase: "Ended", reason: "NodeGone", outcome: "Cancelled" });
+});
+
+it("a release goes on where nobody knows whether the machine is gone with its Node", () => {
+  const machine = { id: "1", mode: "Recreate" } as const;
+  const status = statusIn(["Preparing", "Draining", "Releasing"], {
+    ...{ reason: "ReleaseRetried", machine },
+  });
+  const facts = { nodeNow: known({ node: undefined }, 9), machineBehind: failed(unknown) };
+  const departure = { status, createdAt: at(0) };
+  const scene = aScene({ departure, node: undefined, facts, policy });
+  const { status: after, requests } = next(
+    scene,
+    { ...start, cordonedMs: -60_000 },
+    timeAt(200, 4),
+  );
+  expect(after.phase).toBe("Releasing");
+  expect(requests.map(({ kind }) => kind)).toContain("Release");
 });
 
 it("a deleted Node is no preemption if its machine runs, though the Departure does not name it", () => {
   const node = { ...theNode, providerID: undefined };
   const departure = { node, status: statusIn(["Preparing", "Draining"]), createdAt: at(0) };
-  const bornAt = at(-60_000);
-  const running = { kind: "Present", id: "1", bornAt, running: true } as const;
   const facts = { nodeNow: known({ node: undefined }, 9), machineBehind: known(running, 9) };
   const scene = aScene({ departure, node: undefined, facts });
   const memory = { ...start, target: theNode, identifiedIn: "Draining" as const };
