@@ -2,8 +2,8 @@ import { backoffMs } from "../../core/chance/chance.ts";
 import type { AttachedVolume, PodFacts } from "../../core/cluster/pod.ts";
 import { cloudDeadline, type Departure } from "../../core/departure/departure.ts";
 import { returningPods } from "../../core/drain/placeholder-plan.ts";
-import { providerOf } from "../../core/next/machine-record.ts";
 import type { Memory } from "../../core/next/memory.ts";
+import { providerOf } from "../../core/next/provider-id.ts";
 import { longestPause } from "../../core/next/retry-pause.ts";
 import type {
   DepartureScene,

@@ -4,7 +4,7 @@ import { inTheLightOf, isInDoubt } from "../notice/machine-evidence.ts";
 import { isCloudsToTake } from "./cloud-takes.ts";
 import { recounted } from "./drain-steps.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
-import { providerOf } from "./machine-record.ts";
+import { providerOf } from "./provider-id.ts";
 import { releaseKey } from "./release-fault.ts";
 
 /**

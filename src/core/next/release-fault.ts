@@ -2,6 +2,7 @@ import type { MachineState } from "../cluster/machine.ts";
 import { formatDuration } from "../time/time.ts";
 import { takenByOthers } from "./cloud-takes.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
+import { machineAbsent } from "./machine-absent.ts";
 import { triedMs } from "./release-clock.ts";
 import type { AskedRequest } from "./request.ts";
 import { isAway, type RequestFault } from "./scene.ts";
@@ -54,8 +55,13 @@ export function releaseFailed(fault: RequestFault, evaluation: Evaluation): Step
     return unreleased(fault, evaluation);
   const seen = seenAfter(asked, evaluation);
   if (seen === undefined) return "Wait";
-  const isStaying = seen !== "Unknown" && seen.kind === "Present" && seen.id === machine.id;
-  if (isStaying && seen.running) {
+  const isSame = seen !== "Unknown" && seen.kind === "Present" && seen.id === machine.id;
+  if (seen !== "Unknown" && !isSame) {
+    // A request without an answer has ended it, whatever the cloud answers to the next one.
+    const absent = machineAbsent(seen, evaluation);
+    if (absent === undefined || absent === "Wait") return absent;
+  }
+  if (isSame && seen.running) {
     const visibleMs = visibleFromMs(evaluation);
     if (now.ms >= visibleMs) return unreleased(fault, evaluation);
     evaluation.lookAtMs(visibleMs);

@@ -164,6 +164,28 @@ describe("a release that gets no answer", () => {
     const { status } = tried(begun, { fromMs: 0, toMs: awaitMachineMs, fault });
     expect(status).toMatchObject({ phase: "RollingBack", reason: "ReleaseFailed" });
   });
+
+  const absent = { kind: "Absent" } as const;
+
+  it.each([
+    { cloud: "has none of its name", seen: absent, node: undefined, asks: ["RemoveNode"] },
+    {
+      cloud: "has another one",
+      seen: { ...running, id: "2" },
+      node: undefined,
+      asks: ["RemoveNode"],
+    },
+    { cloud: "has none, as from a wrong account", seen: absent, node: marked(), asks: [] },
+  ])("has ended its machine if its cloud $cloud, unless the kubelet reports", (one) => {
+    const { seen, node, asks } = one;
+    const facts = { machine: known(seen, 99), nodeNow: known({ node }, 99) };
+    const status = { ...begun, releasingSeconds: awaitMachineMs / 1000 };
+    const scene = aScene({ departure: { status }, node: marked(), facts });
+    const asked = { "release id-1": unanswered("Release", { fault: cloud, againMs: 1e12 }) };
+    const out = next(scene, { ...start, unansweredMs: 0, asked }, timeAt(1000, 2));
+    expect(out.status.phase).toBe("Releasing");
+    expect(out.requests.map(({ kind }) => kind)).toEqual(asks);
+  });
 });
 
 it("a machine that is gone is released, although its Node may not be deleted", () => {

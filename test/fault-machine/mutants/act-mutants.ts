@@ -201,7 +201,7 @@ export const actMutants: readonly Mutant[] = [
     edits: [
       edit(
         "core/next/release-fault.ts",
-        "if (isStaying && seen.running)",
+        "if (isSame && seen.running)",
         "if (seen !== undefined)",
       ),
     ],
