@@ -1,3 +1,4 @@
+import { departureAnnotation } from "../notice/interruption.ts";
 import { minutes } from "../time/time.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
 
@@ -38,10 +39,20 @@ function yieldedTo(owner: string, evaluation: Evaluation): StepFinding {
 }
 
 /**
- * How long an uncordon may fail of a node that the watch does not show. If the node is there after
- * all, its marks are those of an ended departure, and are removed when it is seen.
+ * How long an uncordon may fail of a node that shows nothing of ours: the watch has no such node,
+ * or shows it without our marks. If it has some after all, they are those of an ended departure,
+ * and are removed when they are seen.
  */
 const unseenFailingMs = minutes(1);
+
+function isSeenMarked({ scene, memory, departure }: Evaluation): boolean {
+  const { node } = scene;
+  if (node?.uid !== departure.node.uid) return false;
+  // What the watch shows may be older than a cordon of this process.
+  return (
+    memory.cordonedMs !== undefined || node.annotations[departureAnnotation] === departure.name
+  );
+}
 
 /** Uncordons the node; one that Lastcall did not cordon stays as it is. */
 export function uncordoned(evaluation: Evaluation): StepFinding {
@@ -51,7 +62,7 @@ export function uncordoned(evaluation: Evaluation): StepFinding {
   const freed = evaluation.ask({ ...uncordon, key: "uncordon" });
   if (freed !== undefined) return undefined;
   const { fault, isInFlight, sinceMs = now.ms } = evaluation.memory.asked.uncordon ?? {};
-  if (fault === undefined || scene.node?.uid === departure.node.uid) return "Wait";
+  if (fault === undefined || isSeenMarked(evaluation)) return "Wait";
   const endsMs = sinceMs + unseenFailingMs;
   if (now.ms >= endsMs) return isInFlight ? "Wait" : undefined;
   evaluation.lookAtMs(endsMs);

@@ -100,6 +100,26 @@ describe("a node that the watch shows as gone, and a read as there", () => {
   });
 });
 
+describe("a roll-back whose node may not be read", () => {
+  const refused = { uncordon: unanswered("Uncordon", { fault: failed().fault, againMs: 1e12 }) };
+
+  it.each([
+    { what: "nothing of ours, ends after a minute", node: theNode, cordoned: {}, phase: "Ended" },
+    { what: "our marks, waits", node: marked(), cordoned: {}, phase: "RollingBack" },
+    {
+      what: "nothing of ours yet, but was cordoned here, waits",
+      ...{ node: theNode, cordoned: { cordonedMs: 0 }, phase: "RollingBack" },
+    },
+  ])("and that shows $what", ({ node, cordoned, phase }) => {
+    const status = statusIn(["Preparing", "RollingBack"], { reason: "RequestRefused" });
+    const scene = aScene({ departure: { status }, node });
+    const early = next(scene, { ...start, ...cordoned, asked: refused }, timeAt(59_000, 2));
+    expect(early.status.phase).toBe("RollingBack");
+    const { status: after } = next(scene, early.memory, timeAt(60_000, 3));
+    expect(after.phase).toBe(phase);
+  });
+});
+
 describe("a node that the watch shows as gone, and that cannot be read", () => {
   const unreadable = { nodeNow: failed() };
 
