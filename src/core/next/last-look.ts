@@ -9,7 +9,7 @@ import { millis } from "../time/time.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
 import { inPresentTime } from "./pod-deadline.ts";
 import type { LastLook } from "./scene.ts";
-import { isOurs } from "./without-record.ts";
+import { givenBack, isOurs } from "./without-record.ts";
 
 /**
  * Before the request, a deleted Departure gives up the release. The phase Releasing has no event to
@@ -18,12 +18,6 @@ import { isOurs } from "./without-record.ts";
 export const deletedBefore: PhaseResult = {
   ...{ event: "GaveUp", reason: "CancelledByPerson" },
   detail: "the Departure was deleted",
-};
-
-/** Before the request, so does one whose node is in use again. */
-const uncordonedBefore: PhaseResult = {
-  ...{ event: "GaveUp", reason: "CancelledByPerson" },
-  detail: "the node was uncordoned",
 };
 
 /**
@@ -41,7 +35,9 @@ export function lookedAt(
   const identity = wholeIdentity(scene.departure.node, scene.node ?? node);
   const lost = machineLost(identity, node);
   if (lost !== undefined) return keptBy(lost, evaluation);
-  if (!node.unschedulable && isOurs(evaluation)) return keptBy(uncordonedBefore, evaluation);
+  // Before the request, a departure whose node is in use again gives the release up as well.
+  if (!node.unschedulable && isOurs(evaluation))
+    return keptBy({ event: "GaveUp", ...givenBack(node, evaluation) }, evaluation);
   // The request fails with that, instead of being sent.
   if (shared !== undefined) return undefined;
   const late = toLeave(inPresentTime(pods, evaluation), { node, evaluation });

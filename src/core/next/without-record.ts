@@ -1,5 +1,7 @@
+import type { NodeFacts } from "../cluster/node.ts";
 import { isVoluntary } from "../departure/departure.ts";
 import type { PhaseResult } from "../departure/ledger.ts";
+import { departureAnnotation } from "../notice/interruption.ts";
 import { machineLost } from "../notice/machine-lost.ts";
 import { minutes } from "../time/time.ts";
 import { isCloudsToTake } from "./cloud-takes.ts";
@@ -30,10 +32,18 @@ export function recorded({ isRecorded }: Evaluation): StepFinding {
   return isRecorded ? undefined : "Wait";
 }
 
-const uncordoned: PhaseResult = {
-  ...{ event: "Cancelled", reason: "CancelledByPerson" },
-  detail: "the node was uncordoned",
-};
+/**
+ * Who has given a node back, which a read shows as open: a person's uncordon leaves our annotation
+ * in place, and ours removes it.
+ */
+export function givenBack(
+  { annotations }: NodeFacts,
+  { departure }: Pick<Evaluation, "departure">,
+): Pick<PhaseResult, "reason" | "detail"> {
+  return annotations[departureAnnotation] === departure.name
+    ? { reason: "CancelledByPerson", detail: "the node was uncordoned" }
+    : { reason: "RolledBackByRule", detail: "by a leader that could not record it" };
+}
 
 /**
  * For a process that has not cordoned the node: whether it still is. A person, or an earlier leader
@@ -49,7 +59,10 @@ export function stillCordoned(evaluation: Evaluation): StepFinding {
   const read = evaluation.need("nodeNow", memory.phase.number);
   if (read === undefined) return "Wait";
   const isThere = machineLost(evaluation.scene.departure.node, read.node) === undefined;
-  if (isThere && read.node?.unschedulable === false) return uncordoned;
+  if (isThere && read.node?.unschedulable === false) {
+    const given = givenBack(read.node, evaluation);
+    return { event: given.reason === "CancelledByPerson" ? "Cancelled" : "GaveUp", ...given };
+  }
   evaluation.remember({ isSeenCordoned: true });
   return undefined;
 }

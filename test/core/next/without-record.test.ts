@@ -99,7 +99,8 @@ describe("a node that an earlier leader has given back without a record", () => 
   ])("is not taken again by the next one: %s", (_, status) => {
     const scene = aScene({ departure: { status }, facts: { nodeNow: free } });
     const out = next(scene, start, timeAt(10_000, 2));
-    expect(out.status).toMatchObject({ phase: "RollingBack", reason: "CancelledByPerson" });
+    expect(out.status).toMatchObject({ phase: "RollingBack", reason: "RolledBackByRule" });
+    expect(out.status.message).toContain("stays, and was uncordoned: by a leader");
     const unread = next(aScene({ departure: { status } }), start, timeAt(10_000, 2));
     expect(unread.requests).toEqual([]);
     expect(unread.needs.map(({ name }) => name)).toContain("nodeNow");
@@ -111,7 +112,16 @@ describe("a node that an earlier leader has given back without a record", () => 
     const lastLook = { node: theNode, isLive: true, pods: [] };
     const scene = aScene({ departure: { status }, lastLook });
     const out = next(scene, { ...start, cordonedMs: 0 }, timeAt(10_000, 2));
-    expect(out.status).toMatchObject({ phase: "RollingBack", reason: "CancelledByPerson" });
+    expect(out.status).toMatchObject({ phase: "RollingBack", reason: "RolledBackByRule" });
     expect(out.requests.map(({ kind }) => kind)).not.toContain("Release");
+  });
+
+  it("was given back by a person if our annotation is still there", () => {
+    const opened = { ...marked(), unschedulable: false };
+    const facts = { nodeNow: known({ node: opened }, 9) };
+    const scene = aScene({ departure: { status: drained }, facts });
+    expect(next(scene, start, timeAt(10_000, 2)).status).toMatchObject({
+      ...{ phase: "RollingBack", reason: "CancelledByPerson" },
+    });
   });
 });

@@ -107,8 +107,8 @@ export const lastingMutants: readonly Mutant[] = [
     edits: [
       edit(
         withoutRecord,
-        "if (isThere && read.node?.unschedulable === false) return",
-        "if (isThere && read.node === undefined) return",
+        "if (isThere && read.node?.unschedulable === false)",
+        "if (isThere && read.node === undefined)",
       ),
     ],
     kinds: ["refuse-status", "kill"],
