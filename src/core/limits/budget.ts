@@ -17,6 +17,7 @@ import {
 import { allOf, hasOrHave } from "../reason/counted.ts";
 import { hours, type Instant, plus } from "../time/time.ts";
 import type { MissingMachine } from "./missing-machine.ts";
+import { heirsOf } from "./policy-heir.ts";
 
 /** The nodes that are out and the recent starts, counted once per pass. */
 export interface BudgetUsage {
@@ -77,10 +78,12 @@ export function readBudgets(
   const departures = indexDepartures(snapshot.departures, at);
   const counts = new Counts();
   const nodes = new Map<string, { readonly node: NodeFacts; readonly policy: string }>();
+  const byPolicy = new Map<string, NodeFacts[]>();
   for (const node of snapshot.nodes) {
     const policy = selectPolicy(node, snapshot.policies)?.policy.name;
     if (policy === undefined) continue;
     nodes.set(node.uid, { node, policy });
+    slot(byPolicy, policy, (): NodeFacts[] => []).push(node);
     const out = isOut(node, departures.of(node)) ? node.name : undefined;
     counts.add({ policy, zone: zoneOf(node), out });
   }
@@ -90,15 +93,23 @@ export function readBudgets(
     const there = nodes.get(node.uid);
     if (there?.policy === policy) continue;
     const zone = there === undefined ? zoneInProviderId(node) : zoneOf(there.node);
-    // In the count of the cluster its node is out already.
-    const isCounted = there !== undefined;
-    counts.add({ policy, zone, out: node.name, isCounted });
+    const { policies } = snapshot;
+    const counting = there ? [policy] : heirsOf(policy, { policies, nodes: byPolicy });
+    for (const [index, name] of counting.entries()) {
+      // In the count of the cluster its node is out already.
+      const isCounted = there !== undefined || index > 0;
+      counts.add({ policy: name, zone, out: node.name, isCounted });
+    }
   }
+  const counted = new Set<string>();
   for (const [policy, { missing }] of health) {
     for (const { departure, isReleased } of missing) {
       const zone = zoneInProviderId(departure.node);
       const out = isReleased ? `departure ${departure.name}` : undefined;
-      counts.add({ policy, zone, out, isMissing: isReleased });
+      // Several policies may have taken nodes of its own one over: the cluster lacks one machine.
+      const isCounted = counted.has(departure.name);
+      counts.add({ policy, zone, out, isCounted, isMissing: isReleased });
+      counted.add(departure.name);
     }
   }
   return { at, ...counts, starts: recentStarts(snapshot.departures, at) };

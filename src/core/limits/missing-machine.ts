@@ -16,6 +16,7 @@ import {
   minutes,
   plus,
 } from "../time/time.ts";
+import { heirsOf, type SelectedNodes } from "./policy-heir.ts";
 
 /** A machine that has left and is expected back, but no node has taken its place yet. */
 export interface MissingMachine {
@@ -28,10 +29,8 @@ export interface MissingMachine {
   readonly untilAt: Instant;
 }
 
-export interface MissingQuestion {
-  readonly policies: readonly Policy[];
-  /** The nodes that each policy selects, by its name; under `undefined` those of no policy. */
-  readonly nodes: ReadonlyMap<string | undefined, readonly NodeFacts[]>;
+/** Under `undefined` are the nodes of no policy. */
+export interface MissingQuestion extends SelectedNodes {
   readonly departures: readonly Departure[];
   readonly at: Instant;
 }
@@ -66,14 +65,17 @@ export function missingMachines(
 ): ReadonlyMap<string, readonly MissingMachine[]> {
   const { policies, nodes, departures, at } = question;
   const missing = new Map<string, readonly MissingMachine[]>();
-  const byPolicy = Map.groupBy(departures, policyNameOf);
   if (!departures.some(hasLeft)) return missing;
+  const byPolicy = countedDepartures(question);
   const there = new Set([...nodes.values()].flatMap((some) => some.map(({ uid }) => uid)));
   let shared = cameOf(nodes.get(undefined) ?? []);
   for (const policy of policies) {
     const own = byPolicy.get(policy.name) ?? [];
+    const isCertain = (one: Departure) => policies.some(({ name }) => name === policyNameOf(one));
     // A Node object that is still there has another machine now.
-    const losses = lossesOf(own, policy).filter(({ departure }) => !there.has(uidOf(departure)));
+    const losses = lossesOf(own, { policy, isCertain }).filter(
+      ({ departure }) => !there.has(uidOf(departure)),
+    );
     if (!losses.some(({ untilAt }) => untilAt > at)) continue;
     const gone = own.filter((departure) => !there.has(uidOf(departure)));
     const came = [...cameOf(nodes.get(policy.name) ?? []), ...cameAndLeft(gone)];
@@ -97,13 +99,33 @@ function uidOf({ node }: Departure): string {
   return node.uid;
 }
 
+/** The departures that count for each policy: of a deleted one, those that we have released. */
+function countedDepartures(question: MissingQuestion): ReadonlyMap<string, readonly Departure[]> {
+  const counted = new Map<string, Departure[]>();
+  const isThere = new Set(question.policies.map(({ name }) => name));
+  for (const [name, own] of Map.groupBy(question.departures, policyNameOf)) {
+    if (name === undefined) continue;
+    const lasting = isThere.has(name) ? own : own.filter(isOurs);
+    for (const heir of heirsOf(name, question)) {
+      counted.set(heir, [...(counted.get(heir) ?? []), ...lasting]);
+    }
+  }
+  return counted;
+}
+
 /** The machines that have left, each of them once, by when they were gone. */
-function lossesOf(departures: readonly Departure[], policy: Policy): readonly MissingMachine[] {
+function lossesOf(
+  departures: readonly Departure[],
+  by: { readonly policy: Policy; readonly isCertain: (departure: Departure) => boolean },
+): readonly MissingMachine[] {
+  const { policy, isCertain } = by;
   const losses = new Map<string, MissingMachine>();
   for (const departure of departures) {
     const goneAt = departure.status.endedAt;
     if (goneAt === undefined || !hasLeft(departure)) continue;
-    const untilAt = plus(goneAt, expectedForMs(departure, policy));
+    const forMs = expectedForMs(departure, policy);
+    const mostMs = isCertain(departure) ? forMs : millis(Math.min(forMs, leastCertainMs));
+    const untilAt = plus(goneAt, mostMs);
     if (untilAt <= goneAt) continue;
     const { uid, bootID = "" } = departure.node;
     const isReleased = isOurs(departure);

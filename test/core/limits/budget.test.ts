@@ -214,6 +214,16 @@ describe("what counts as out although no node of the policy shows it", () => {
     expect(ledger.byPolicy.get("other")?.out).toEqual(new Set(["n1"]));
   });
 
+  it("a departure under way whose node is gone, and whose policy has lost its nodes to others", () => {
+    const policies = ["spot", "spot-2", "spot-3"].map((name, weight) => aPolicy({ name, weight }));
+    const snapshot = { ...snapshotOf({ budgets: [], nodes: others }), policies };
+    const departures = [aDeparture(aNode("n9"), underWay)];
+    const ledger = readBudgets({ ...snapshot, departures }, now);
+    expect(ledger.byPolicy.get("spot-3")).toMatchObject({ matched: 4, out: new Set(["n9"]) });
+    expect(ledger.byPolicy.get("spot-2")).toBeUndefined();
+    expect(ledger.cluster).toMatchObject({ matched: 4, out: new Set(["n9"]) });
+  });
+
   it("a machine that is missing, in the zone that its providerID names", () => {
     const gone = aDeparture(aNode("n9", { providerID: "gce://p/zone-b/n9" }));
     const machine = { departure: gone, goneAt: now, untilAt: now, isReleased: true };

@@ -151,6 +151,36 @@ describe("a machine that has left", () => {
     expect(missingIn({ departures }).spot).toHaveLength(1);
   });
 
+  it("counts for the policy that has taken its own one over", () => {
+    const policies = [aPolicy(), aPolicy({ name: "spot-2", weight: 10 })];
+    const departures = [left("n1", 5)];
+    const nodes = [aNode("n2", { createdAt: longAgo })];
+    const found = (mine: readonly NodeFacts[], its: readonly NodeFacts[]) => {
+      const byPolicy = new Map([
+        ["spot", mine],
+        ["spot-2", its],
+      ]);
+      const all = missingMachines({ policies, nodes: byPolicy, departures, at: now });
+      return [...all].map(([name, missing]) => [name, missing.length]);
+    };
+    expect(found([], nodes)).toEqual([["spot-2", 1]]);
+    // Each of two policies that both have nodes counts its own.
+    expect(found([aNode("n3", { createdAt: longAgo })], nodes)).toEqual([["spot", 1]]);
+    // It is replaced by a node of the new one.
+    const back = aNode("n1", { uid: "n1-2", createdAt: minutesAgo(2) });
+    expect(found([], [...nodes, back])).toEqual([["spot-2", 0]]);
+  });
+
+  it("counts for an hour for every policy if its own one is deleted and we released it", () => {
+    const policies = [aPolicy({ ...released, name: "other" })];
+    const nodes = new Map([["other", [aNode("n2", { createdAt: longAgo })]]]);
+    const found = (departures: readonly Departure[]) =>
+      missingMachines({ policies, nodes, departures, at: now }).get("other")?.length ?? 0;
+    expect(found([left("n1", 59)])).toBe(1);
+    expect(found([left("n1", 61)])).toBe(0);
+    expect(found([left("n1", 5, { cause: "SpotInterruption" })])).toBe(0);
+  });
+
   it("is looked for in its own policy", () => {
     const policies = [aPolicy(), aPolicy({ name: "other" })];
     const departures = [left("n1", 10), left("n2", 10, { policy: "other" })];
