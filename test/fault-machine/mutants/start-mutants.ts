@@ -164,4 +164,15 @@ export const startMutants: readonly Mutant[] = [
     ],
     kinds: anyKind,
   },
+  {
+    name: "a node that nobody took is drained again after a moment",
+    edits: [
+      edit(
+        "core/departure/node-rest.ts",
+        "ends) as Instant, millis(restMs)",
+        "ends) as Instant, millis(0)",
+      ),
+    ],
+    kinds: anyKind,
+  },
 ];
