@@ -7,10 +7,10 @@ import {
   dyingStaysCordoned,
   endedWithEvidence,
   evictedFromCordoned,
-  markHasDeparture,
   releasedRightMachine,
   releasedWhenEmpty,
 } from "../fault-machine/checkers/act-checkers.ts";
+import { markHasDeparture } from "../fault-machine/checkers/cordon-checkers.ts";
 import { othersCordonStays, undisturbedStays } from "../fault-machine/checkers/pod-checkers.ts";
 import type { TraceEvent } from "../fault-machine/trace.ts";
 import { View } from "../fault-machine/view.ts";

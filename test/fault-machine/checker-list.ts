@@ -5,14 +5,13 @@ import {
   endedWithEvidence,
   evictedFromCordoned,
   givenBackStays,
-  markHasDeparture,
   notDrainedInVain,
   oneActor,
   releasedRightMachine,
   releasedWhenEmpty,
 } from "./checkers/act-checkers.ts";
 import { actionsAreUndone } from "./checkers/action-checkers.ts";
-import { cordonsEnd } from "./checkers/cordon-checkers.ts";
+import { cordonsEnd, markHasDeparture } from "./checkers/cordon-checkers.ts";
 import { graceIsKept, othersCordonStays, undisturbedStays } from "./checkers/pod-checkers.ts";
 import {
   fleetIsNotEmptied,

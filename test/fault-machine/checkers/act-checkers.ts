@@ -364,32 +364,3 @@ export const notDrainedInVain: Checker = {
     };
   },
 };
-
-export const markHasDeparture: Checker = {
-  name: "mark-has-departure",
-  rule: "no node carries our marks for five minutes without a live Departure that explains them",
-  start: () => {
-    const since = new Map<string, At>();
-    return (event, view) => {
-      if (
-        event.kind !== "Change" ||
-        (event.storage !== "nodes" && !event.storage.startsWith("departures."))
-      )
-        return undefined;
-      for (const [name, node] of view.nodes) {
-        const isMarked = node.metadata.annotations?.[marks.departure] !== undefined;
-        const departure = view.departureOf(node);
-        const isOrphan = isMarked && (departure === undefined || phaseOf(departure) === "Ended");
-        if (!isOrphan) since.delete(name);
-        else if (!since.has(name)) since.set(name, event.at);
-      }
-      for (const [name, from] of since) {
-        const troubled = view.troubledMs({ from: from - 60_000, to: event.at }, () => true, 60_000);
-        if (event.at - from - troubled <= 300_000) continue;
-        since.delete(name);
-        return `${name} carries the mark of a departure that is not live`;
-      }
-      return undefined;
-    };
-  },
-};

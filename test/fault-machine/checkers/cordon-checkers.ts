@@ -1,7 +1,7 @@
-import { type Checker, stopsActs } from "../checker.ts";
+import { type Checker, stopsActs, stopsNews } from "../checker.ts";
 import { durationMs } from "../policy-oracle.ts";
 import type { At } from "../trace.ts";
-import { isVoluntary, marks, type NodeObject, type View } from "../view.ts";
+import { isVoluntary, marks, type NodeObject, phaseOf, underWay, type View } from "../view.ts";
 
 const minute = 60_000;
 
@@ -55,6 +55,44 @@ export const cordonsEnd: Checker = {
         cordon.isTold = true;
         const minutes = Math.round((event.at - cordon.from) / minute);
         return `${name} has been cordoned for ${minutes} min by ${cordon.departure}`;
+      }
+      return undefined;
+    };
+  },
+};
+
+/** A fault under which marks cannot be seen, or not be taken away. */
+function keepsMarks(name: string): boolean {
+  return stopsActs(name) || stopsNews(name) || /^(refuse-cordon|refuse-node|right-)/.test(name);
+}
+
+export const markHasDeparture: Checker = {
+  name: "mark-has-departure",
+  rule: "no node carries our marks for five minutes without a live Departure that explains them",
+  start: () => {
+    const since = new Map<string, At>();
+    return (event, view) => {
+      if (
+        event.kind !== "Change" ||
+        (event.storage !== "nodes" && !event.storage.startsWith("departures."))
+      )
+        return undefined;
+      for (const [name, node] of view.nodes) {
+        const isMarked = node.metadata.annotations?.[marks.departure] !== undefined;
+        const departure = view.departureOf(node);
+        // One that waits has marked nothing, though it may have the name of one that has.
+        const isExplained = departure !== undefined && underWay.includes(phaseOf(departure));
+        // A machine that is on its way out keeps its marks, also if its Departure is deleted.
+        const isOrphan =
+          isMarked && !isExplained && view.machines.get(name)?.state === "Registered";
+        if (!isOrphan) since.delete(name);
+        else if (!since.has(name)) since.set(name, event.at);
+      }
+      for (const [name, from] of since) {
+        const troubled = view.troubledMs({ from: from - 60_000, to: event.at }, keepsMarks, 60_000);
+        if (event.at - from - troubled <= 300_000) continue;
+        since.delete(name);
+        return `${name} carries the mark of a departure that is not live`;
       }
       return undefined;
     };
