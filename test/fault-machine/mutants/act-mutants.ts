@@ -197,13 +197,20 @@ export const actMutants: readonly Mutant[] = [
     kinds: ["node-uncordoned"],
   },
   {
-    name: "a dying node is uncordoned",
+    name: "a machine is released before its id is recorded",
     edits: [
       edit(
-        "core/next/release-fault.ts",
-        "if (isSame && seen.running)",
-        "if (seen !== undefined)",
+        "core/next/release-steps.ts",
+        "const { machine } = scene.departure.status;\n  // Not written yet.",
+        "const { machine } = evaluation.status;\n  // Not written yet.",
       ),
+    ],
+    kinds: ["refuse-status"],
+  },
+  {
+    name: "a dying node is uncordoned",
+    edits: [
+      edit("core/next/release-fault.ts", "if (isSame && seen.running)", "if (seen !== undefined)"),
     ],
     kinds: ["release-unanswered", "slow-stop"],
   },

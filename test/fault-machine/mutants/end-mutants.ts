@@ -34,6 +34,17 @@ export const endMutants: readonly Mutant[] = [
     kinds: ["departure-deleted", "kill-all"],
   },
   {
+    name: "the actions of a departure that is rolled back stay in effect",
+    edits: [
+      edit(
+        "core/next/next.ts",
+        "return [capacityFreed, actionsUndone, uncordoned, recorded, rolledBack];",
+        "return [capacityFreed, uncordoned, recorded, rolledBack];",
+      ),
+    ],
+    kinds: ["policy-acts", "departure-held", "node-held"],
+  },
+  {
     name: "placeholders stay",
     edits: [
       edit(
