@@ -122,13 +122,9 @@ export class Kubelet implements ModelController {
 
   #start(pod: PodObject): void {
     const nodeName = pod.spec.nodeName ?? "";
-    if (this.#shuttingDown.has(nodeName)) {
-      this.#reject(pod);
-      return;
-    }
     this.#pods.set(keyOf(pod), { uid: pod.metadata.uid });
-    const startSeconds = secondsOf(pod, podBehaviour.startSeconds) ?? 5;
-    this.#loop.after(seconds(startSeconds), () =>
+    const startTime = seconds(secondsOf(pod, podBehaviour.startSeconds) ?? 5);
+    this.#loop.after(this.#shuttingDown.has(nodeName) ? rejectTime : startTime, () =>
       this.#ifSame(pod, (now) => {
         if (now.metadata.deletionTimestamp !== undefined || this.#isOff(nodeName)) return;
         if (this.#shuttingDown.has(nodeName)) this.#reject(now);
@@ -284,6 +280,13 @@ const shuttingDown = "node is shutting down";
  * 1.32).
  */
 const heartbeatGrace = seconds(50);
+
+/**
+ * How long a kubelet that shuts down takes to refuse a pod: it learns of it by its watch, and its
+ * status manager writes the refusal. In no time, a ReplicaSet, which has no backoff for pods that
+ * failed, and a scheduler that counts the node as ready would go round for ever in one instant.
+ */
+const rejectTime = seconds(1);
 
 /** Source: kubernetes `pkg/controller/nodelifecycle/node_lifecycle_controller.go`. */
 const silent = {
