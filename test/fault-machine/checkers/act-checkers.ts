@@ -229,13 +229,13 @@ export const endedWithEvidence: Checker = {
   rule: "released, preempted and withdrawn are said only of machines of which they are true",
   start: () => {
     const machineOf = new Map<string, string>();
-    const announced = new Set<string>();
+    const announced = new Map<string, At>();
     /** The uids of nodes that somebody opened, held, deleted, or whose Departure they did. */
     const touched = new Set<string>();
     return (event, view) => {
       if (event.kind === "Change") for (const uid of touchedBy(event)) touched.add(uid);
       if (event.kind === "Notice") {
-        if (event.what.startsWith("ends")) announced.add(event.node);
+        if (event.what.startsWith("ends")) announced.set(event.node, event.at);
         else announced.delete(event.node);
       }
       if (event.kind === "Machine" && event.what === "Gone") announced.delete(event.name);
@@ -254,7 +254,7 @@ export const endedWithEvidence: Checker = {
         return `the departure of ${name} counts as cancelled by a person, and nobody did anything`;
       return unproven(
         { departure, machine },
-        { view, isAnnounced: announced.has(name), outcome, reason },
+        { view, announcedAt: announced.get(name), outcome, reason },
       );
     };
   },
@@ -277,7 +277,7 @@ function touchedBy({ storage, type, object }: TraceEvent & { kind: "Change" }): 
 
 function unproven(
   { departure, machine }: Ending,
-  said: { view: View; isAnnounced: boolean; outcome: string; reason: string | undefined },
+  said: { view: View; announcedAt?: At | undefined; outcome: string; reason?: string | undefined },
 ): string | undefined {
   const { name } = departure.spec.node;
   const runs = machine?.state === "Registered" || machine?.state === "Launched";
@@ -289,13 +289,15 @@ function unproven(
   if (said.outcome === "Planned" && isTaken && !isReleasing)
     return `${name} ended as Planned before its release, and others took its machine`;
   // A Node that goes after its machine's end was announced is taken for that end.
-  if (said.outcome === "Preempted" && runs && !said.isAnnounced)
+  if (said.outcome === "Preempted" && runs && said.announcedAt === undefined)
     return `${name} ended as Preempted, and its machine runs`;
   if (said.reason === "NoticeOutlived" && !runs)
     return `the notice for ${name} counts as outlived, and its machine does not run`;
   if (said.reason !== "NoticeWithdrawn") return undefined;
   if (!runs) return `the notice for ${name} counts as withdrawn, and its machine does not run`;
-  if (said.isAnnounced) return `the notice for ${name} counts as withdrawn, and still stands`;
+  // Another notice may come while the withdrawal of the one before is written.
+  const stands = said.announcedAt !== undefined && said.announcedAt <= said.view.now - newsMs;
+  if (stands) return `the notice for ${name} counts as withdrawn, and still stands`;
   return undefined;
 }
 
