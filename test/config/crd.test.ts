@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
-import { crdOf, documentField, generateCrds, jsonSchemaOf } from "../../src/config/schema/crd.ts";
+import { crdOf, generateCrds, jsonSchemaOf } from "../../src/config/schema/crd.ts";
 import type { FieldSchema, SchemaRule } from "../../src/config/schema/field-schema.ts";
+import { policyDocument } from "../../src/config/schema/policy-document.ts";
 import {
   policyDefinition,
   type ResourceDefinition,
@@ -138,7 +139,7 @@ describe("the CRD of Departure", () => {
 describe("the JSON schema of a policy", () => {
   const ajv = new Ajv({ strict: true, allowUnionTypes: true });
   ajv.addFormat("date-time", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/);
-  const document = documentField(policyDefinition);
+  const document = policyDocument;
   const validate = ajv.compile(jsonSchemaOf(document));
 
   it.each(readCorpus("good"))("accepts $file", ({ text }) => {

@@ -1,7 +1,6 @@
 import type { FieldSchema, ObjectField, SchemaRule } from "../../src/config/schema/field-schema.ts";
+import { apiGroup, apiVersion } from "../../src/config/schema/policy-document.ts";
 import {
-  apiGroup,
-  apiVersion,
   type ResourceDefinition,
   resourceDefinitions,
 } from "../../src/config/schema/resource-definition.ts";

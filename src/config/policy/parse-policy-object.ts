@@ -1,10 +1,9 @@
 import { isFields, listOf, valueAt } from "../../core/json/json-field.ts";
 import { type BadPolicy, defaultNodeSelector, type Policy } from "../../core/policy/policy.ts";
 import { describeValue, type Problem, pathOf, sentenceOf } from "../problem.ts";
-import { documentField } from "../schema/crd.ts";
 import type { RuleWorld } from "../schema/field-schema.ts";
+import { apiGroup, apiVersion, policyDocument, policyKind } from "../schema/policy-document.ts";
 import type { PolicySpec } from "../schema/policy-schema.ts";
-import { apiGroup, apiVersion, policyDefinition } from "../schema/resource-definition.ts";
 import { checkRules, checkShape } from "../schema/shape-check.ts";
 import type { Pointer } from "../yaml-text.ts";
 import { nodeSelectorOf, policyFromSpec } from "./policy-from-spec.ts";
@@ -34,8 +33,6 @@ interface ParseOptions extends RuleWorld {
    */
   readonly unknownFields: "Refuse" | "Warn";
 }
-
-const policyDocument = documentField(policyDefinition);
 
 /**
  * Reads one DeparturePolicy object, sets its defaults, and returns either the policy that core
@@ -111,7 +108,7 @@ function kindProblems(object: unknown): readonly Problem[] {
     const found = describeValue(object);
     return [{ pointer: [], found, wanted: "a DeparturePolicy", unknownField: false }];
   }
-  const wanted = { kind: policyDefinition.kind, apiVersion: `${apiGroup}/${apiVersion}` };
+  const wanted = { kind: policyKind, apiVersion: `${apiGroup}/${apiVersion}` };
   return (["kind", "apiVersion"] as const)
     .filter((name) => (object as Record<string, unknown>)[name] !== wanted[name])
     .map((name) => ({

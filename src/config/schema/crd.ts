@@ -1,55 +1,10 @@
 import { printYaml } from "../yaml-text.ts";
-import type {
-  FieldSchema,
-  ListField,
-  MapField,
-  ObjectField,
-  SchemaRule,
-  StringField,
-} from "./field-schema.ts";
-import {
-  apiGroup,
-  apiVersion,
-  type ResourceDefinition,
-  resourceDefinitions,
-} from "./resource-definition.ts";
+import type { FieldSchema, ListField, MapField, ObjectField, SchemaRule } from "./field-schema.ts";
+import { apiGroup, apiVersion } from "./policy-document.ts";
+import { type ResourceDefinition, resourceDefinitions } from "./resource-definition.ts";
 
 /** A JSON schema (draft 7), as data. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
-
-/** The name of an object, as the API server accepts it. */
-const metadataSchema: ObjectField = {
-  type: "object",
-  description: "The usual metadata; the resource is cluster-scoped, so there is no namespace.",
-  required: ["name"],
-  open: true,
-  properties: {
-    name: {
-      type: "string",
-      description: "Its name.",
-      pattern: "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
-      maxLength: 253,
-      wanted: "a name of lower case letters, digits, dashes and dots",
-    },
-  },
-};
-
-/** The whole object of a resource in the notation of its fields. */
-export function documentField(resource: ResourceDefinition): ObjectField {
-  const one = (value: string): StringField => ({ type: "string", description: "", enum: [value] });
-  return {
-    type: "object",
-    description: resource.description,
-    required: ["apiVersion", "kind", "metadata", "spec"],
-    properties: {
-      apiVersion: one(`${apiGroup}/${apiVersion}`),
-      kind: one(resource.kind),
-      metadata: metadataSchema,
-      spec: resource.spec,
-      status: { type: "object", description: "Written by Lastcall.", properties: {}, open: true },
-    },
-  };
-}
 
 /** The field as a JSON schema: the notation of the CRDs and of the chart's `values.schema.json`. */
 export function jsonSchemaOf(field: FieldSchema): JsonSchema {

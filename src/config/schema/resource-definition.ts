@@ -7,6 +7,7 @@ import {
   type ObjectField,
   textField,
 } from "./field-schema.ts";
+import { policyDescription, policyKind } from "./policy-document.ts";
 import { policySpec } from "./policy-schema.ts";
 
 function counter(description: string): FieldSchema {
@@ -86,9 +87,6 @@ const policyStatus: ObjectField = {
   },
 };
 
-export const apiGroup = "lastcall.dev";
-export const apiVersion = "v1alpha1";
-
 /**
  * The definition of a custom resource: everything that its CRD, its schema and its reference page
  * need.
@@ -126,11 +124,11 @@ const age: PrinterColumn = {
 };
 
 export const policyDefinition: ResourceDefinition = {
-  kind: "DeparturePolicy",
+  kind: policyKind,
   plural: "departurepolicies",
   singular: "departurepolicy",
   shortName: "dpol",
-  description: "Which nodes leave, when, how many at once, and how they are drained.",
+  description: policyDescription,
   spec: policySpec,
   status: policyStatus,
   columns: [
