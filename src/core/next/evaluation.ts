@@ -54,6 +54,7 @@ export function firstUnmet(steps: readonly Step[], evaluation: Evaluation): Step
 
 /** After this time, a watch shows what was answered. */
 const watchLagMs = 1000;
+const longestLagMs = 60_000;
 
 /** The oldest fault that something waits for. */
 export interface OldestFault {
@@ -197,18 +198,20 @@ export class Evaluation {
 
   /**
    * For a request whose effect is followed: an answer counts only until the watch must have shown
-   * the effect. Answer and watch overtake each other in both directions.
+   * the effect. Answer and watch overtake each other in both directions. A watch that stalls is
+   * given twice as long each time.
    */
   attemptUntilSeen(request: DepartureRequest): RequestAnswer | undefined {
     const asked = this.memory.asked[request.key];
     if (asked?.answer === undefined) return this.attempt(request);
-    const seenMs = (asked.answeredMs ?? 0) + watchLagMs;
+    const lagMs = Math.min(watchLagMs * 2 ** (asked.attempts - 1), longestLagMs);
+    const seenMs = (asked.answeredMs ?? 0) + lagMs;
     if (seenMs > this.now.ms) {
       this.lookAtMs(seenMs);
       return asked.answer;
     }
-    this.forget(request.key);
-    return this.attempt(request);
+    this.requests.push(request);
+    return undefined;
   }
 
   forget(key: string): void {
