@@ -6,6 +6,11 @@ import { type Instant, instant, type Millis, millis, plus, seconds } from "../co
 const halfSecondMs = 500;
 /** Below this, the clocks count as one: an answer may have waited in a busy process. */
 const toleranceMs: Millis = seconds(3);
+/**
+ * A difference that no drift makes between two answers: the server's clock was set, or another
+ * server answers, whose clock is wrong.
+ */
+const stepMs: Millis = seconds(30);
 /** How long an answer counts for the estimate. */
 const windowMs: Millis = seconds(60);
 
@@ -19,8 +24,9 @@ interface Heard {
  * The API server's time, by the `Date` of its answers and our monotonic clock. The instants in its
  * objects (deletion, creation, notices) are compared with its own time, so that a wrong clock of
  * this machine, or a step of it, ends no grace period early. While both clocks agree within a few
- * seconds, it is the time of this machine. Behind a proxy that sets `Date` itself, it is the
- * proxy's.
+ * seconds, it is the time of this machine, and a step of the server's clock counts for nothing: of
+ * three witnesses, our clock and the time that has passed here contradict it. Behind a proxy that
+ * sets `Date` itself, it is the proxy's.
  */
 export class ServerClock implements Clock {
   readonly #own: Clock;
@@ -39,6 +45,7 @@ export class ServerClock implements Clock {
     const atMs = this.#own.monotonic();
     const recent = this.#heard.filter((one) => atMs - one.atMs < windowMs);
     const aheadMs = serverAt + halfSecondMs - atMs;
+    if (this.#isContradicted(aheadMs, atMs)) return;
     const doubted = this.#doubted;
     this.#doubted = aheadMs - (this.now() - atMs) > toleranceMs ? aheadMs : undefined;
     const isConfirmed = doubted !== undefined && Math.abs(aheadMs - doubted) <= toleranceMs;
@@ -48,6 +55,12 @@ export class ServerClock implements Clock {
     if (last !== undefined && atMs - last.atMs < seconds(1) && last.aheadMs >= aheadMs) return;
     this.#heard = [...recent, { aheadMs, atMs }];
     this.#aheadMs = Math.max(...this.#heard.map((one) => one.aheadMs));
+  }
+
+  /** Whether it is a step that neither our clock nor the time that has passed here has made. */
+  #isContradicted(aheadMs: number, atMs: number): boolean {
+    const isAgreed = this.#aheadMs !== undefined && this.#offsetMs() === 0;
+    return isAgreed && Math.abs(aheadMs - (this.now() - atMs)) > stepMs;
   }
 
   /** Whether the server's time is known. */

@@ -78,6 +78,33 @@ describe("the API server's time", () => {
     expect(aheadMs()).toBe(0);
   });
 
+  it.each([hours(1), -hours(1), minutes(2)])(
+    "is not set by a server whose clock is set by %d ms, while this machine's agrees",
+    (setMs) => {
+      const { clock, answer, aheadMs, time } = clocks(seconds(1));
+      answer();
+      for (let passed = 0; passed < 120; passed += 1) {
+        time.passedMs += minutes(1);
+        clock.hear(instant(serverStart + time.passedMs + setMs));
+      }
+      expect(aheadMs()).toBe(1000);
+      time.offMs += setMs;
+      clock.hear(instant(serverStart + time.passedMs + setMs));
+      clock.hear(instant(serverStart + time.passedMs + setMs));
+      expect(aheadMs()).toBe(1000 + setMs);
+    },
+  );
+
+  it("follows a server from which this machine's clock drifts away", () => {
+    const { answer, aheadMs, time } = clocks(0);
+    for (let passed = 0; passed < 600; passed += 1) {
+      time.passedMs += minutes(1);
+      time.offMs += 200;
+      answer();
+    }
+    expect(Math.abs(aheadMs())).toBeLessThanOrEqual(1000);
+  });
+
   it("is slept to by this machine's clock", async () => {
     const { answer, clock, slept } = clocks(minutes(5));
     answer();
