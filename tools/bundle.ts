@@ -67,9 +67,19 @@ if (responderBytes > mostResponderBytes) {
 // The board's page, for browsers: the main script, a second one for what is rarely requested, and
 // the page and styles around them.
 const page = join(out, "board");
+/** Descriptions of fields are for kubectl and the reference: a page checks policies without. */
+const withoutDescriptions = {
+  name: "without-descriptions",
+  transform: {
+    filter: { id: /src\/config\/schema\// },
+    handler: (code: string) =>
+      code.replaceAll(/\bdescription:\s*"(?:[^"\\]|\\.)*"/g, 'description: ""'),
+  },
+};
 const pageBuild = await rolldown({
   input: join(root, "src/web/main.tsx"),
   platform: "browser",
+  plugins: [withoutDescriptions],
   transform: { target: "es2023" },
 });
 const pageOutput = await pageBuild.write({
