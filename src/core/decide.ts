@@ -235,8 +235,10 @@ function planned(departure: Departure, pass: Pass): Decision[] {
     if (question !== undefined) ask(entry.node, question, pass);
     const { phase, reason } = departure.status;
     const isOver = reason === "ConflictWait" && standingConflict(departure, pass) === undefined;
-    const isFree = phase === "Held" && (entry.departAt > pass.now || isOver);
-    return isFree ? [...moves, note(departure, "Unblocked", { reason: "NotYet" })] : moves;
+    const isAhead = entry.departAt > pass.now;
+    if (phase !== "Held" || !(isAhead || isOver)) return moves;
+    const retryAt = isAhead ? undefined : (entry.heldBackTo ?? entry.beginAt);
+    return [...moves, note(departure, "Unblocked", { reason: "NotYet", retryAt })];
   }
   return [...moves, ...due(departure, { policy: found.policy, planned: entry }, pass)];
 }

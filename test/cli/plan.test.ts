@@ -192,7 +192,7 @@ describe("the table of a plan", () => {
     expect(out).toMatch(
       /^Policy spot: 1 node\. The departure is held back\. Held: Waits for the budget \(1\)\.\n/,
     );
-    expect(out).toMatch(/^n1 +due 3m ago +in 22h30m +Spaced$/m);
+    expect(out).toMatch(/^n1 +due 3m ago +in 22h30m +Spaced, held: BudgetSpent$/m);
   });
 
   it("says how many departures have moved since the last plan", async () => {

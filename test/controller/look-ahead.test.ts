@@ -132,6 +132,24 @@ describe("two departures that need the same two budgets", () => {
     for (const name of ["n0", "n1"]) expect(ledgerOf(world, name).outcome).toBe("Planned");
   });
 
+  it("say when the turn of the second comes, once the first has emptied its node", async () => {
+    const world = await entangled();
+    world.patchPolicy({ spec: { lifetime: { max: "24h" } } });
+    for (const name of ["n0", "n1"]) beginPlanned(world, name);
+    const startedAt = world.clock.now();
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.passUntil(() => ["n0", "n1"].some(waits(world)), minutes(1));
+    const [second = ""] = ["n0", "n1"].filter(waits(world));
+    await world.pass(minutes(5));
+    const turn = formatInstant(plus(startedAt, spacing));
+    expect(ledgerOf(world, second)).toMatchObject({
+      ...{ phase: "Scheduled", message: `${second} waits for its turn at ${turn}.` },
+    });
+    stop.abort();
+    await running;
+  });
+
   it("free their budgets once the pods are gone, while the machine still waits", async () => {
     const world = await entangled({ loadBalancerDelay: "10m" });
     const stop = new AbortController();

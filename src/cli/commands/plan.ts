@@ -17,6 +17,7 @@ import {
   type ReleasableNode,
 } from "../../core/policy/release-answer.ts";
 import { counted } from "../../core/reason/counted.ts";
+import type { Reason } from "../../core/reason/reason.ts";
 import { between, formatInstant, hours, type Instant, parseInstant } from "../../core/time/time.ts";
 import { type CommandRun, printData } from "../command-line/command.ts";
 import { formatTable, relativeTime } from "../command-line/terminal.ts";
@@ -43,8 +44,10 @@ export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
     for (const warning of [...hints, ...warningsOf(plan, fleet)]) io.err(`lastcall: ${warning}\n`);
   const report = planReport(plan);
   const headline = fleetHeadline({ ...fleet, plan });
-  if (isTable) io.out(tableOf(report, { headline, at, isWide: output === "wide" }));
-  else await printData(report, output, io);
+  if (isTable) {
+    const waits = waitsOf(plan, fleet);
+    io.out(tableOf(report, { headline, at, waits, isWide: output === "wide" }));
+  } else await printData(report, output, io);
   const infeasible = report.policies.some((policy) => !policy.forecast.feasible);
   const idle = report.policies.some(({ matched }) => matched === 0);
   // Nodes of a policy that cannot be read do not leave at all.
@@ -104,14 +107,34 @@ function warningsOf(
   return [...none, ...bad, ...idle, ...policyRemarks, ...planWarnings(plan)];
 }
 
+/** What keeps a departure from its instant. */
+interface PlanDelay {
+  readonly reason?: Reason | undefined;
+  readonly untilAt?: Instant | undefined;
+}
+
+/** Why departures do not leave at their instants, by the uid of the node. */
+function waitsOf(plan: FleetPlan, { departures }: FleetSnapshot): ReadonlyMap<string, PlanDelay> {
+  const waits = new Map<string, PlanDelay>();
+  for (const { node, heldBackTo } of plan.policies.flatMap((one) => one.departures)) {
+    if (heldBackTo !== undefined) waits.set(node.uid, { untilAt: heldBackTo });
+  }
+  for (const { node, status } of departures) {
+    const { phase, reason } = status;
+    if (phase === "Held") waits.set(node.uid, { ...waits.get(node.uid), reason });
+  }
+  return waits;
+}
+
 interface TableStyle {
   readonly headline: readonly HeadlineLine[];
   readonly at: Instant;
+  readonly waits: ReadonlyMap<string, PlanDelay>;
   /** Whether to show the exact instants next to the relative ones. */
   readonly isWide: boolean;
 }
 
-function tableOf(report: PlanReport, { headline, at, isWide }: TableStyle): string {
+function tableOf(report: PlanReport, { headline, at, waits, isWide }: TableStyle): string {
   const seen = (text: string): string => relativeTime(parseInstant(text) ?? at, at);
   const policies = report.policies.flatMap((policy) => {
     const heads = ["NODE", "ZONE", "DEPARTS", "DEADLINE", "WINDOW", "REASON"];
@@ -120,10 +143,10 @@ function tableOf(report: PlanReport, { headline, at, isWide }: TableStyle): stri
       ...[
         one.node,
         one.zone,
-        departsText(one, at),
+        departsText(one, { at, wait: waits.get(one.uid) }),
         seen(one.deadlineAt),
         one.window ?? "",
-        one.reason,
+        reasonText(one, waits.get(one.uid)),
       ],
       ...(isWide ? [one.departAt, one.deadlineAt] : []),
     ]);
@@ -153,9 +176,18 @@ function headlineText({ policies }: PlanReport, headline: readonly HeadlineLine[
 }
 
 /** A departure that is due has not started: nodes that are leaving have no row. */
-function departsText({ departAt }: DepartureReport, at: Instant): string {
+function departsText(
+  { departAt }: DepartureReport,
+  { at, wait }: { readonly at: Instant; readonly wait: PlanDelay | undefined },
+): string {
   const text = relativeTime(parseInstant(departAt) ?? at, at);
-  return text.endsWith(" ago") ? `due ${text}` : text;
+  const due = text.endsWith(" ago") ? `due ${text}` : text;
+  const untilAt = wait?.untilAt;
+  return untilAt === undefined ? due : `${due}, expected ${relativeTime(untilAt, at)}`;
+}
+
+function reasonText({ reason }: DepartureReport, wait: PlanDelay | undefined): string {
+  return wait?.reason === undefined ? reason : `${reason}, held: ${wait.reason}`;
 }
 
 function movedText({ moved }: PolicyReport): string {

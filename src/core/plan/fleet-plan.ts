@@ -117,7 +117,7 @@ export interface PlannedDeparture {
   readonly isLate: boolean;
   /** The instant of the previous plan, if it differs. */
   readonly movedFrom?: Instant | undefined;
-  /** When it is expected to start, if budgets or waves hold it past `departAt`. */
+  /** When it is expected to start, if budgets, waves or a queue hold it past `departAt`. */
   readonly heldBackTo?: Instant | undefined;
 }
 

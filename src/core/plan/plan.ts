@@ -6,7 +6,7 @@ import { type FleetHealth, fleetHealth, healthy } from "../limits/fleet-health.t
 import { windowProblem } from "../limits/windows.ts";
 import { type BadPolicy, defaultNodeSelector, type Policy, selectedBy } from "../policy/policy.ts";
 import { releaseStanding } from "../policy/release-answer.ts";
-import { hours, type Instant } from "../time/time.ts";
+import { hours, type Instant, later } from "../time/time.ts";
 import {
   type Candidate,
   type FleetPlan,
@@ -139,8 +139,9 @@ function withForecasts(
   return plans.map((plan, at) => {
     const { spacing, moved } = placed[at] as PlacedPolicy;
     const held = (one: PlannedDeparture): PlannedDeparture => {
-      const heldBackTo = budgets.heldBackTo.get(one);
-      return heldBackTo === undefined ? one : { ...one, heldBackTo };
+      const byBudget = budgets.heldBackTo.get(one);
+      if (byBudget === undefined) return one;
+      return { ...one, heldBackTo: later(byBudget, one.heldBackTo ?? byBudget) };
     };
     return {
       ...{ policy: plan.policy, matched: plan.matched, spacing, moved },
@@ -158,16 +159,20 @@ function withForecasts(
   });
 }
 
-/** How many departures are due and held, or held by a person. */
+/** How many departures are due and held, or wait for their turn, or are held by a person. */
 function heldBack(
   { candidates }: Group,
   departures: readonly PlannedDeparture[],
   at: Instant,
 ): number {
-  const due = new Set(departures.flatMap((one) => (one.departAt <= at ? [one.node.uid] : [])));
-  return candidates.filter(
-    ({ node, isHeld, isHeldByPerson }) => isHeldByPerson || (isHeld && due.has(node.uid)),
-  ).length;
+  const due = new Map(
+    departures.flatMap((one) => (one.departAt <= at ? [[one.node.uid, one] as const] : [])),
+  );
+  return candidates.filter(({ node, isHeld, isHeldByPerson }) => {
+    const its = due.get(node.uid);
+    const waits = its !== undefined && (isHeld || its.heldBackTo !== undefined);
+    return isHeldByPerson || waits;
+  }).length;
 }
 
 /** Starts that may still count in a budget, in chronological order. */

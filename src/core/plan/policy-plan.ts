@@ -35,6 +35,7 @@ import {
   clearOfLastStart,
   type QueueSpacing,
   queueOpensAt,
+  turnsOf,
 } from "./start-queue.ts";
 
 export interface PlacedPolicy {
@@ -141,8 +142,7 @@ function placeClasses(classes: Classes, scene: PolicyScene): Placing {
   const departures = withQueue(placed, classes, {
     // Without the late departure that starts now: it does not wait for itself.
     lastStart: scene.newestStart?.at,
-    hours,
-    minMs,
+    ...{ hours, minMs, at: scene.at },
     gap: bestMs === null || bestMs >= minMs ? minMs : movableGap(classes, scene),
   });
   const spacing = {
@@ -190,7 +190,7 @@ function bestWithMissed(
 function withQueue(
   placed: readonly PlannedDeparture[],
   { due, overdueDue }: Classes,
-  { hours, ...spacing }: QueueSpacing & Pick<PolicyScene, "hours">,
+  { hours, ...spacing }: QueueSpacing & Pick<PolicyScene, "hours" | "at">,
 ): readonly PlannedDeparture[] {
   const inQueue = new Set(
     queued([...due, ...overdueDue], spacing.lastStart).map(({ job }) => job.candidate.node.uid),
@@ -202,6 +202,7 @@ function withQueue(
   const coming = placed.filter((one) => !inQueue.has(one.node.uid) && one.departAt <= lastEnd);
   const opensAt = queueOpensAt([...queue, ...coming], spacing);
   const overrides = budgetOverrides([...queue, ...coming], spacing);
+  const turns = turnsOf(queue, { ...spacing, opensAt });
   return placed.map((one) => {
     if (!inQueue.has(one.node.uid)) return apart(one);
     const { beginAt, endsAt } = one;
@@ -209,6 +210,7 @@ function withQueue(
       ...one,
       beginAt: opensAt === undefined ? beginAt : later(beginAt, opensAt),
       overridesBudgetAt: overrides.get(one) ?? endsAt,
+      heldBackTo: turns.get(one),
     };
   });
 }

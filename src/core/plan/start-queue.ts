@@ -1,4 +1,4 @@
-import { type Instant, instant, type Millis } from "../time/time.ts";
+import { between, type Instant, instant, type Millis } from "../time/time.ts";
 import type { PlannedDeparture } from "./fleet-plan.ts";
 
 /** How far apart departures start that can no longer choose their instants. */
@@ -41,6 +41,20 @@ export function queueOpensAt(queue: readonly Queued[], spacing: QueueSpacing): I
   const { lastStart } = spacing;
   if (lastStart === undefined) return undefined;
   return instant(lastStart + queueGap(queue, { ...spacing, from: lastStart }));
+}
+
+/** When those of a queue that is not open yet are expected to start, in their order. */
+export function turnsOf<One>(
+  queue: readonly One[],
+  queueOpening: Pick<QueueSpacing, "lastStart"> & {
+    readonly opensAt: Instant | undefined;
+    readonly at: Instant;
+  },
+): ReadonlyMap<One, Instant> {
+  const { lastStart, opensAt, at } = queueOpening;
+  if (opensAt === undefined || lastStart === undefined || opensAt <= at) return new Map();
+  const gapMs = between(lastStart, opensAt);
+  return new Map(queue.map((one, place) => [one, instant(opensAt + place * gapMs)]));
 }
 
 /**

@@ -133,7 +133,9 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
   NodeTerminating: () => "is already being deleted",
   PolicyPaused: (f) => `waits, because policy ${f.policy ?? "?"} is paused`,
   PolicyInvalid: (f) => `is skipped, because a policy cannot be read: ${f.detail ?? "unknown"}`,
-  NotYet: (f) => `waits for its time ${time(f.at)}`,
+  // Its Departure has the instant, and may be moved after this is written.
+  NotYet: (f) =>
+    f.until === undefined ? "waits for its time" : `waits for its turn at ${time(f.until)}`,
   OutsideWindow: (f) =>
     `waits for a window${f.until === undefined ? "" : ` that opens at ${time(f.until)}`}`,
   BudgetSpent: (f) =>

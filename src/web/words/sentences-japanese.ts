@@ -30,7 +30,7 @@ export const explained: Readonly<Record<Reason, string>> = {
   NodeTerminating: "はすでに削除中です",
   PolicyPaused: "はポリシー {policy} が一時停止中のため待ちます",
   PolicyInvalid: "は読み取れないポリシーがあるため対象外です: {detail}",
-  NotYet: "は時刻 {at} を待ちます",
+  NotYet: "は出発の時刻を待ちます[（順番は {until}）]",
   OutsideWindow: "は時間帯が開くのを待ちます[（{until}）]",
   BudgetSpent: "はポリシーの予算を使い切ったため[ {until} まで]待ちます: {detail}",
   WaveWait: "は前のウェーブを待ちます: {detail}",
