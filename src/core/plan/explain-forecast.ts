@@ -111,13 +111,18 @@ function lateParts(forecast: Forecast): string[] {
     const by = formatRounded(seconds(widenBySeconds));
     parts.push(`every Allow window would have to end ${by} later`);
   }
-  if (helpless > 0) parts.push(`longer windows would not help ${helpless} of them`);
-  if (missed > 0)
-    parts.push(`${counted(missed, "node")} that missed their time leave past the deadline`);
-  if (overdue > 0)
-    parts.push(`${counted(overdue, "node")} already past the deadline, leaving one by one`);
-  if (expiring > 0)
-    parts.push(`lifetime.max ends first for ${expiring} of them, unless they depart by request`);
+  if (helpless > 0) {
+    parts.push(`longer windows would not help ${shut === 1 ? "it" : `${helpless} of them`}`);
+  }
+  if (missed === 1) parts.push("1 node that missed its time leaves past the deadline");
+  if (missed > 1) parts.push(`${missed} nodes that missed their time leave past the deadline`);
+  if (overdue === 1) parts.push("1 node already past the deadline");
+  if (overdue > 1) parts.push(`${overdue} nodes already past the deadline, leaving one by one`);
+  if (expiring > 0) {
+    const whose =
+      overdue === 1 ? "it, unless it departs" : `${expiring} of them, unless they depart`;
+    parts.push(`lifetime.max ends first for ${whose} by request`);
+  }
   return parts;
 }
 

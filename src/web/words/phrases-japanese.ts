@@ -132,20 +132,21 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
     "すべての Allow の時間帯が $1 長く開く必要があります",
   ],
   [
-    /^longer windows would not help (\d+) of them$/,
-    "そのうち $1 台は時間帯を延ばしても間に合いません",
+    /^longer windows would not help (?:(\d+) of them|it)$/,
+    "[そのうち $1 台は]時間帯を延ばしても間に合いません",
   ],
   [
-    /^(\d+) nodes? that missed their time leave past the deadline$/,
+    /^(\d+) nodes? that missed (?:its|their) time leaves? past the deadline$/,
     "予定時刻を逃した $1 台は期限を過ぎて出発します",
   ],
   [
-    /^(\d+) nodes? already past the deadline, leaving one by one$/,
+    /^(\d+) nodes already past the deadline, leaving one by one$/,
     "すでに期限を過ぎた $1 台は一台ずつ出発します",
   ],
+  [/^1 node already past the deadline$/, "1 台はすでに期限を過ぎています"],
   [
-    /^lifetime\.max ends first for (\d+) of them, unless they depart by request$/,
-    "うち $1 台は手動で出発させないと先に lifetime.max に達します",
+    /^lifetime\.max ends first for (?:(\d+) of them, unless they depart|it, unless it departs) by request$/,
+    "[うち $1 台は]手動で出発させないと先に lifetime.max に達します",
   ],
   [
     /^(budgets|waves|budgets and waves) hold back (\d+) departures? past the deadline: (.+)$/,
