@@ -208,12 +208,18 @@ function leavingLine({ departures, unread = [] }: HeadlineFacts): readonly Headl
   return [line("Leaving", noticed === 0 ? "Good" : "Note", text)];
 }
 
-/** Held by a person for good; a node that is held until an instant is planned. */
+/**
+ * Held by a person for good; a node that is held until an instant is planned, and one that is
+ * leaving is not stopped by a hold.
+ */
 function heldLine({ nodes, departures }: HeadlineFacts): readonly HeadlineLine[] {
-  const byDeparture = new Set(
-    departures.flatMap((one) => (one.hold && isLive(one) ? [one.node.uid] : [])),
+  const live = departures.filter(isLive);
+  const byDeparture = new Set(live.filter(({ hold }) => hold).map(({ node }) => node.uid));
+  const leaving = new Set(live.filter(isUnderWay).map(({ node }) => node.uid));
+  const held = nodes.filter(
+    (node) =>
+      !leaving.has(node.uid) && (holdOf(node).kind === "Always" || byDeparture.has(node.uid)),
   );
-  const held = nodes.filter((node) => holdOf(node).kind === "Always" || byDeparture.has(node.uid));
   if (held.length === 0) return [];
   let since: Instant | undefined;
   for (const { holdWriter } of held) {

@@ -69,6 +69,14 @@ describe("the headline of a fleet", () => {
     });
   });
 
+  it("does not call a node held that is leaving already", () => {
+    const held = { ...n9, annotations: { "lastcall.dev/hold": "true" } };
+    const leaving = aDeparture(held, { status: { phase: "Draining", startedAt: now } });
+    const of = headline({ nodes: [held, n10], departures: [leaving] });
+    expect(of("Held")).toEqual([]);
+    expect(of("Leaving")[0]?.text).toBe("1 node is leaving now (n9)");
+  });
+
   it("says until when a policy is frozen", () => {
     const freezeUntil = at("2026-11-20T15:00:00Z");
     const policies = [aPolicy({ gates: { blockingPods: [], freezeUntil } })];
