@@ -78,6 +78,11 @@ describe("The board in a terminal", () => {
     ],
     ["a hold", { state: "Held", reason: "BudgetSpent" }, /held +Waits for the budget/],
     ["a time that has passed", { departAt: now }, / due +Spaced/],
+    [
+      "a hold by a budget, and its expected end",
+      { state: "Held", reason: "BudgetSpent", heldBackTo: plus(now, minutes(9)) },
+      /held +Waits for the budget, expected in 9m$/m,
+    ],
     ["a departure that will be held", { heldBackTo: plus(now, hours(5)) }, /held back, in 5h00m/],
     [
       "a node without a plan",

@@ -236,10 +236,12 @@ function whyText(
     return held === undefined ? sentence : `${held}: ${sentence}`;
   }
   if (held !== undefined) return held;
-  if (heldBackTo !== null) return `held back, ${relativeTime(heldBackTo, now)}`;
+  const expected = heldBackTo === null ? "" : relativeTime(heldBackTo, now);
+  if (expected !== "" && state === "Scheduled") return `held back, ${expected}`;
   const why = state === "Scheduled" ? (plannedBy ?? reason) : reason;
   // A reason from a newer version has no text here.
-  return reasonWords[why]?.en ?? why;
+  const words = reasonWords[why]?.en ?? why;
+  return expected === "" ? words : `${words}, expected ${expected}`;
 }
 
 /** A planned row has the instants of the sentence in its columns. */

@@ -194,6 +194,8 @@ export interface Candidate {
   /** Whether it was first planned before its deadline. */
   readonly plannedInTime: boolean;
   readonly isHeld: boolean;
+  /** Whether only the departures of others keep it: nothing holds it, or a budget or wave. */
+  readonly waitsForOthers: boolean;
   /** Whether a person has set `spec.hold` of its departure, which may not be due yet. */
   readonly isHeldByPerson: boolean;
   /** Whether it is held by a budget that others use up. */
@@ -267,6 +269,10 @@ export function triage(node: NodeFacts, context: TriageInput): Triage {
       isHeld: departure?.status.phase === "Held" || departure?.isResting === true,
       isHeldByPerson: departure?.hold === true,
       waitsForBudget: isHeldBy(departure, "BudgetSpent"),
+      waitsForOthers:
+        departure?.status.phase !== "Held" ||
+        isHeldBy(departure, "BudgetSpent") ||
+        isHeldBy(departure, "WaveWait"),
     };
     const isFree = request === undefined || isTooLate(request, candidate, context.at);
     if (isFree) return { kind: "Candidate", policy, tiedWith, candidate };

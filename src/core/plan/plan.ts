@@ -3,10 +3,11 @@ import { indexDepartures, newestStarts, withLaunchTimes } from "../departure/dec
 import { isVoluntary } from "../departure/departure.ts";
 import { waveStanding } from "../limits/budget.ts";
 import { type FleetHealth, fleetHealth, healthy } from "../limits/fleet-health.ts";
+import { nextOpen, openTime } from "../limits/gate.ts";
 import { windowProblem } from "../limits/windows.ts";
 import { type BadPolicy, defaultNodeSelector, type Policy, selectedBy } from "../policy/policy.ts";
 import { releaseStanding } from "../policy/release-answer.ts";
-import { hours, type Instant, later } from "../time/time.ts";
+import { hours, type Instant, instant, later } from "../time/time.ts";
 import {
   type Candidate,
   type FleetPlan,
@@ -138,11 +139,6 @@ function withForecasts(
   const budgets = forecastBudgets({ plans, earlier: earlierStarts(input, groups) });
   return plans.map((plan, at) => {
     const { spacing, moved } = placed[at] as PlacedPolicy;
-    const held = (one: PlannedDeparture): PlannedDeparture => {
-      const byBudget = budgets.heldBackTo.get(one);
-      if (byBudget === undefined) return one;
-      return { ...one, heldBackTo: later(byBudget, one.heldBackTo ?? byBudget) };
-    };
     return {
       ...{ policy: plan.policy, matched: plan.matched, spacing, moved },
       outranked: plan.matched > 0 ? 0 : selectedBy(plan.policy, input.nodes).length,
@@ -154,8 +150,35 @@ function withForecasts(
       }),
       waves: plan.waves,
       held: heldBack(groups[at] as Group, plan.departures, input.at),
-      departures: budgets.heldBackTo.size === 0 ? plan.departures : plan.departures.map(held),
+      departures: withExpected(plan, groups[at] as Group, budgets.heldBackTo),
     };
+  });
+}
+
+/** What else holds a departure may last, so that nothing is expected of it. */
+function withExpected(
+  { departures, policy, hours: { spans } }: PlannedStarts,
+  { candidates }: Group,
+  byBudget: ReadonlyMap<PlannedDeparture, Instant>,
+): readonly PlannedDeparture[] {
+  if (byBudget.size === 0 && departures.every((one) => one.heldBackTo === undefined)) {
+    return departures;
+  }
+  const open = openTime(spans);
+  const { freezeUntil } = policy.gates;
+  const held = new Set(
+    candidates.flatMap(({ node, waitsForOthers }) => (waitsForOthers ? [] : [node.uid])),
+  );
+  return departures.map((one) => {
+    if (held.has(one.node.uid)) return { ...one, heldBackTo: undefined };
+    const turnAt = later(one.heldBackTo ?? instant(0), freezeUntil ?? instant(0));
+    const opensAt = nextOpen(open, turnAt);
+    const times = [
+      byBudget.get(one),
+      // Whether it is open after the last deadline is not computed.
+      one.heldBackTo && (Number.isFinite(opensAt) ? instant(opensAt) : turnAt),
+    ].filter((time) => time !== undefined);
+    return { ...one, heldBackTo: times.length === 0 ? undefined : times.reduce(later) };
   });
 }
 

@@ -6,7 +6,7 @@ import { explainForecast } from "../../../src/core/plan/explain-forecast.ts";
 import { fleetHeadline } from "../../../src/core/plan/headline.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { hours, minus, minutes, plus } from "../../../src/core/time/time.ts";
-import { aDeparture, aNode, aPolicy, at } from "../fleet-builder.ts";
+import { aDeparture, aNode, aPolicy, at, daily } from "../fleet-builder.ts";
 
 /** Two nodes were due at once; the first has started, and the other one waits for its turn. */
 const now = at("2026-11-20T12:05:00Z");
@@ -48,4 +48,24 @@ it("its row does not claim that nothing starts it", () => {
   expect(rows.find(({ node }) => node === "n1")).toMatchObject({
     ...{ state: "Scheduled", departAt: dueAt, heldBackTo: turnAt },
   });
+});
+
+it.each(["ConflictWait", "Frozen"] as const)(
+  "nothing is expected while it is held: %s",
+  (reason) => {
+    const plan = planFleet({ ...fleetOf(departuresWith({ phase: "Held", reason })), at: now });
+    expect(plan.policies[0]?.departures.map(({ heldBackTo }) => heldBackTo)).toEqual([undefined]);
+    expect(plan.policies[0]?.held).toBe(1);
+  },
+);
+
+it("a freeze and a closed window move the expected time", () => {
+  const fleet = fleetOf(departuresWith({}));
+  const frozen = aPolicy({ gates: { blockingPods: [], freezeUntil: at("2026-11-20T13:00:00Z") } });
+  const shut = aPolicy({ windows: [daily("12:10-13:30", { type: "Deny" })] });
+  const expected = [frozen, shut].map((policy) => {
+    const [made] = planFleet({ ...fleet, policies: [policy], at: now }).policies;
+    return made?.departures[0]?.heldBackTo;
+  });
+  expect(expected).toEqual([at("2026-11-20T13:00:00Z"), at("2026-11-20T13:30:00Z")]);
 });
