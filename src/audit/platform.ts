@@ -74,6 +74,12 @@ export function parsePlatform(text: string): PlatformRequest {
       `Cannot read the platform ${text}: it is one duration, expected the pair TOTAL/CRITICAL such as kubelet:30s/15s`,
     );
   }
+  if (/^[\d.]+$/.test(argument)) {
+    throw new LastcallError(
+      "USAGE",
+      `Cannot read the platform ${text}: it is a number without a unit, expected the pair TOTAL/CRITICAL such as kubelet:30s/15s`,
+    );
+  }
   if (pair === null) return { kind: "KubeletFile", name: text, path: argument };
   const totalMs = parseDuration(pair[1] ?? "");
   const criticalMs = parseDuration(pair[2] ?? "");

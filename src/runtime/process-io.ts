@@ -99,6 +99,13 @@ async function writeTemporary(name: string, content: string) {
 }
 
 function unreadable(path: string, error: unknown): LastcallError {
+  if (/^https?:\/\//.test(path)) {
+    return new LastcallError(
+      "INPUT_UNREADABLE",
+      `Cannot read ${path}: it is an address, expected a file, or -f - to read what curl prints`,
+      { cause: error },
+    );
+  }
   return new LastcallError(
     "INPUT_UNREADABLE",
     `Cannot read ${path}: ${fileFault(error)}, expected a readable file`,

@@ -278,6 +278,7 @@ function parserFault(
   const refused = (what: string, known: readonly string[], found = named): string => {
     const instead = insteadOf(found);
     if (instead !== undefined) return `found the unknown ${what} ${found}, ${instead}`;
+    if (known.includes(found)) return `found ${found} with a value, expected it without a value`;
     const near = didYouMean(found, known);
     const habit = didYouMean(found, longHabits);
     if (near === undefined && habit !== undefined) {

@@ -33,6 +33,7 @@ export const optionHabits: Readonly<Record<string, string>> = {
   "--disable-eviction": byPolicy,
   "--force": byPolicy,
   "--grace-period": "omit it: each pod gets its own grace period",
+  "--in": "use --at or --for with a duration, such as --at 2h",
   "--ignore-daemonsets": "omit it: pods of a DaemonSet are never evicted",
   "-v": "use lastcall version",
   "-w": follow,

@@ -238,6 +238,7 @@ export const options = [
     name: "notice",
     type: "duration",
     value: "DURATION",
+    shortest: "1s",
     commands: ["drain-plan"],
     help: "Plan the drain for a notice of this length, such as 120s; default: a planned drain without a notice",
   },

@@ -91,9 +91,10 @@ interface BooleanField extends FieldBase {
 }
 
 /** A count such as `2` or a percentage such as `10%`. */
-interface AmountField extends FieldBase {
+export interface AmountField extends FieldBase {
   readonly type: "amount";
   readonly pattern: string;
+  readonly meant?: ((text: string) => string | undefined) | undefined;
   readonly minimum: number;
 }
 
@@ -278,12 +279,20 @@ export function instantField(description: string): StringField {
   };
 }
 
+/** The percentage that is meant by `10 %`, `0.5` or `50`. */
+export function percentMeant(text: string): string | undefined {
+  const [, whole, share] = /^(\d{1,3})(?: ?%| ?percent)?$|^(0?\.\d+)$/.exec(text.trim()) ?? [];
+  const percent = share === undefined ? Number(whole) : Math.round(100 * Number(share));
+  return percent >= 1 && percent <= 100 ? `${percent}%` : undefined;
+}
+
 export function amountField(description: string): AmountField {
   return {
     type: "amount",
     description,
     minimum: 1,
     pattern: "^([1-9][0-9]?|100)%$",
+    meant: (text) => (/^[1-9]\d*$/.test(text) ? text : percentMeant(text)),
     wanted: "a count of at least 1 or a percentage from 1% to 100%",
   };
 }

@@ -4,6 +4,7 @@ import { parseInstant } from "../../core/time/time.ts";
 import { describeValue, didYouMean, type Problem } from "../problem.ts";
 import type { Pointer } from "../yaml-text.ts";
 import type {
+  AmountField,
   FieldSchema,
   ListField,
   MapField,
@@ -137,7 +138,12 @@ function readList({ schema, value, at }: Question<ListField>): ShapeReading {
 }
 
 /** A text that would be valid as an item of the list. */
+/** A value that was written without the list around it. */
 function singleItem({ items: schema }: ListField, value: unknown): string | undefined {
+  if (schema.type === "object" && isFields(value)) {
+    const known = Object.keys(value).filter((name) => Object.hasOwn(schema.properties, name));
+    return known.length === 0 ? undefined : `{${known.map((name) => `${name}: …`).join(", ")}}`;
+  }
   const isItem = schema.type === "string" && typeof value === "string" && isText(schema, value);
   return isItem ? value : undefined;
 }
@@ -162,14 +168,16 @@ function readLeaf(question: Question, isRight: boolean): ShapeReading {
 }
 
 function mismatch({ schema, value, at }: Question): ShapeReading {
-  const found = describeValue(value) + (schema.type === "string" ? hintFor(schema, value) : "");
+  const hasHint = schema.type === "string" || schema.type === "amount";
+  const found = describeValue(value) + (hasHint ? hintFor(schema, value) : "");
   return refusal(value, at, { found, wanted: wantedOf(schema) });
 }
 
-function hintFor(schema: StringField, value: unknown): string {
+function hintFor({ meant: guess }: StringField | AmountField, value: unknown): string {
   if (value === true) return " (y, yes and on without quotes are true in YAML)";
   if (value === false) return " (n, no and off without quotes are false in YAML)";
-  const meant = typeof value === "string" ? schema.meant?.(value) : undefined;
+  const isWritten = typeof value === "string" || typeof value === "number";
+  const meant = isWritten ? guess?.(String(value)) : undefined;
   return meant === undefined ? "" : ` (${meant}?)`;
 }
 
