@@ -147,9 +147,9 @@ export const sentenceTable: readonly Row[] = [
     "all late",
     (count) => forecast(count, count === 0 ? {} : late(count)),
     "No departures are planned",
-    "The departure is late; 1 node without an open window before the deadline",
-    "Both departures are late; 2 nodes without an open window before the deadline",
-    "All 1000 departures are late; 1000 nodes without an open window before the deadline",
+    "The departure is late; 1 node without an allowed time before the deadline",
+    "Both departures are late; 2 nodes without an allowed time before the deadline",
+    "All 1000 departures are late; 1000 nodes without an allowed time before the deadline",
   ],
   [
     "some late of 1001",

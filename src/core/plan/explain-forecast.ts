@@ -1,4 +1,5 @@
 import { explainWaves } from "../limits/budget.ts";
+import type { Policy } from "../policy/policy.ts";
 import type { ReleaseStanding } from "../policy/release-answer.ts";
 import { capitalized, counted, isOrAre, someOf } from "../reason/counted.ts";
 import { formatInstant, formatRounded, type Instant, seconds } from "../time/time.ts";
@@ -16,7 +17,7 @@ export function explainForecast({
   departures,
   held,
 }: PolicyPlan): string {
-  const parts = [...lateParts(forecast), ...budgetParts(forecast)];
+  const parts = [...lateParts(forecast, policy), ...budgetParts(forecast)];
   if (held > 0 && !forecast.feasible)
     parts.unshift(`${counted(held, "departure")} ${isOrAre(held)} held back`);
   const { reachedMs, wantedMs } = spacing;
@@ -103,15 +104,17 @@ function firstNames(nodes: readonly string[]): string {
   return `${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-function lateParts(forecast: Forecast): string[] {
+/** Without windows, it is a hold that ends after the deadline which leaves no time. */
+function lateParts(forecast: Forecast, { windows }: Policy): string[] {
   const { shut, helpless, missed, overdue, expiring, widenBySeconds } = forecast;
   const parts: string[] = [];
-  if (shut > 0) parts.push(`${counted(shut, "node")} without an open window before the deadline`);
+  const time = windows.length === 0 ? "allowed time" : "open window";
+  if (shut > 0) parts.push(`${counted(shut, "node")} without an ${time} before the deadline`);
   if (widenBySeconds > 0) {
     const by = formatRounded(seconds(widenBySeconds));
     parts.push(`every Allow window would have to end ${by} later`);
   }
-  if (helpless > 0) {
+  if (helpless > 0 && windows.length > 0) {
     parts.push(`longer windows would not help ${shut === 1 ? "it" : `${helpless} of them`}`);
   }
   if (missed === 1) parts.push("1 node that missed its time leaves past the deadline");

@@ -124,6 +124,10 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   ],
   [/^(\d+) of (\d+) departures? (?:is|are) late$/, "$2 件中 $1 件の出発が遅れます"],
   [
+    /^(\d+) nodes? without an allowed time before the deadline$/,
+    "期限前に出発できる時刻のないノードが $1 台",
+  ],
+  [
     /^(\d+) nodes? without an open window before the deadline$/,
     "期限前に開く時間帯のないノードが $1 台",
   ],

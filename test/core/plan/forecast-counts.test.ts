@@ -4,11 +4,12 @@ import type { Forecast } from "../../../src/core/plan/fleet-plan.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { hours, minus } from "../../../src/core/time/time.ts";
 import { translated } from "../../../src/web/words/sentence.tsx";
-import { aNode, aPolicy, at } from "../fleet-builder.ts";
+import { aNode, aPolicy, at, daily } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
 const nodes = [aNode("n1", { createdAt: minus(now, hours(2)) })];
-const fleet = { policies: [aPolicy()], badPolicies: [], departures: [], nodes };
+const windows = [daily("22:00-06:00")];
+const fleet = { policies: [aPolicy({ windows })], badPolicies: [], departures: [], nodes };
 const [made] = planFleet({ ...fleet, at: now }).policies;
 
 /** What follows the verdict, in a forecast with these counts. */
@@ -43,4 +44,17 @@ it.each<[Partial<Forecast>, string]>([
   const text = partsOf(counts);
   expect(text).toBe(said);
   expect(translated(text, "ja").replaceAll("lifetime.max", "")).not.toMatch(/[A-Za-z]/);
+});
+
+it("a forecast of a policy without windows does not speak of windows", () => {
+  const lifetime = { minMs: hours(0), maxMs: hours(24), reserveMs: hours(1) };
+  const held = { annotations: { "lastcall.dev/hold": "2026-11-22T06:00:00Z" } };
+  const policies = [aPolicy({ lifetime })];
+  const [late] = planFleet({
+    ...{ ...fleet, policies, at: now },
+    nodes: [aNode("n1", { createdAt: minus(now, hours(2)), ...held })],
+  }).policies;
+  const text = late === undefined ? "" : explainForecast(late);
+  expect(text).toBe("The departure is late; 1 node without an allowed time before the deadline");
+  expect(translated(text, "ja")).not.toMatch(/[A-Za-z]/);
 });
