@@ -15,7 +15,7 @@ afterEach(() => stop.abort());
 /** A server that answers, hangs until the request's own timeout, or refuses. */
 async function watched() {
   const clock = new ManualClock();
-  const server = { state: "Answers" as "Answers" | "Hangs" };
+  const server = { state: "Answers" as "Answers" | "Hangs", status: 200 };
   const api: KubeSender = {
     send: async ({ timeoutMs = millis(30_000) }: KubeRequest): Promise<KubeAnswer> => {
       const isOver = () => server.state === "Answers";
@@ -23,7 +23,7 @@ async function watched() {
         if (waitedMs >= timeoutMs) throw new LastcallError("API_UNREACHABLE", "no answer");
         await clock.sleep(millis(100));
       }
-      return { status: 200, body: {} };
+      return { status: server.status, body: {} };
     },
   };
   const watch = new ConnectionWatch({ api, clock, onChange: () => {} });
@@ -47,6 +47,21 @@ it("a server that hangs is away since its last answer, and back within 2 s of th
     expect(watch.state()).toMatchObject({ kind: "Away", sinceAt: minus(silentAt, seconds(2)) });
   }
   server.state = "Answers";
+  await clock.advance(2000);
+  expect(watch.state()).toEqual({ kind: "Live" });
+});
+
+it("a server that refuses the probe has responded, one that is overloaded has not", async () => {
+  const { clock, server, watch } = await watched();
+  server.state = "Hangs";
+  watch.onSilent(seconds(2));
+  await clock.advance(5000);
+  Object.assign(server, { state: "Answers", status: 503 });
+  await clock.advance(3000);
+  expect(watch.state()).toMatchObject({
+    ...{ kind: "Away", problem: "Cannot get /version: the API server answered 503" },
+  });
+  server.status = 403;
   await clock.advance(2000);
   expect(watch.state()).toEqual({ kind: "Live" });
 });

@@ -110,14 +110,18 @@ export class ConnectionWatch {
     if (!isHeard && sinceMs < quietMs(failures)) return false;
     try {
       const timeoutMs = probeTimeoutMs;
-      const answer = await api.send({ method: "GET", path: "/version", timeoutMs, signal });
-      return answer.status === 200;
+      const { status } = await api.send({ method: "GET", path: "/version", timeoutMs, signal });
+      // Whoever may not read its version has an answer, too.
+      if (status < 500) return true;
+      this.#stillAway(`Cannot get /version: the API server answered ${status}`);
     } catch (error) {
-      if (!signal.aborted && this.#trouble !== undefined) {
-        this.#trouble = { ...this.#trouble, problem: messageOf(error) };
-      }
-      return false;
+      if (!signal.aborted) this.#stillAway(messageOf(error));
     }
+    return false;
+  }
+
+  #stillAway(problem: string): void {
+    if (this.#trouble !== undefined) this.#trouble = { ...this.#trouble, problem };
   }
 }
 
