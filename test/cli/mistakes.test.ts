@@ -258,6 +258,7 @@ const mistakes: Readonly<Record<string, readonly Mistake[]>> = {
     { typed: "migrate kops", exit: 2, says: ['"kops"', "estafette or nth"] },
     { typed: "completion powershell", exit: 2, says: ['"powershell"', "bash, zsh or fish"] },
     { typed: "thaw", exit: 2, says: ["use lastcall freeze --undo"] },
+    { typed: "why node-1", exit: 2, says: ["use lastcall plan, or kubectl describe departure"] },
     { typed: "list", exit: 2, says: ["use lastcall plan"] },
     { typed: "unfreeze", exit: 2, says: ["use lastcall freeze --undo"] },
     {

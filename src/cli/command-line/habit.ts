@@ -17,6 +17,7 @@ const commandHabits: Readonly<Record<string, string>> = {
   logs: "use kubectl logs with the deployment of the controller",
   status: "use lastcall plan for the fleet, or lastcall doctor for the installation",
   watch: "use lastcall board --tui",
+  why: "use lastcall plan, or kubectl describe departure NAME",
 };
 
 const follow = "use lastcall board --tui to follow the cluster";

@@ -209,8 +209,8 @@ function leavingLine({ departures, unread = [] }: HeadlineFacts): readonly Headl
 }
 
 /**
- * Held by a person for good; a node that is held until an instant is planned, and one that is
- * leaving is not stopped by a hold.
+ * Held by a person for good; a node that is held until an instant is planned. One that is leaving
+ * counts as that alone: a notice drains it even so, and a hold is still undoing what has been done.
  */
 function heldLine({ nodes, departures }: HeadlineFacts): readonly HeadlineLine[] {
   const live = departures.filter(isLive);
