@@ -24,13 +24,16 @@ export function volumesDetached(evaluation: Evaluation): StepFinding {
   const left = attached && awaitedVolumes(attached, end.staying);
   if (left?.length === 0) return undefined;
   const untilAt = volumesUntil(end, evaluation);
-  if (now.at >= untilAt)
+  // A clock that was set back since makes it no longer than it is for a node that is empty now.
+  const untilMs = (evaluation.memory.emptyMs ?? now.ms) + end.rule.timeoutMs;
+  if (now.at >= untilAt || now.ms >= untilMs)
     return withoutVolumes(() => {
       const detail = left === undefined ? "which ones is not known" : namesOf(left);
       evaluation.says.push({ kind: "VolumesLeft", detail });
     }, evaluation);
   if (left !== undefined) evaluation.report("VolumeWait", namesOf(left));
   evaluation.look(untilAt);
+  evaluation.lookAtMs(untilMs);
   return "Wait";
 }
 
@@ -64,7 +67,7 @@ function namesOf(volumes: readonly AttachedVolume[]): string {
  * when connections are drained, and is awaited instead.
  */
 export function loadBalancersLeft(evaluation: Evaluation): StepFinding {
-  const { now, scene, status } = evaluation;
+  const { now, scene, status, memory } = evaluation;
   if (isCloudsToTake(evaluation)) return undefined;
   if (deregistered(evaluation) === "Wait") return "Wait";
   const its = scene.actions.find(
@@ -72,11 +75,15 @@ export function loadBalancersLeft(evaluation: Evaluation): StepFinding {
   );
   if (its?.state === "Done") return undefined;
   const beganAt = drainBeganAt(status) ?? now.at;
-  const waitedAt = plus(beganAt, scene.policy.instance.loadBalancerDelayMs);
+  const { loadBalancerDelayMs } = scene.policy.instance;
+  const waitedAt = plus(beganAt, loadBalancerDelayMs);
   const untilAt = earlier(cloudDeadline(evaluation.departure) ?? waitedAt, waitedAt);
-  if (now.at >= untilAt) return undefined;
+  // A clock that was set back since makes it no longer than it is for a phase that begins now.
+  const untilMs = memory.phase.ms + loadBalancerDelayMs;
+  if (now.at >= untilAt || now.ms >= untilMs) return undefined;
   evaluation.report("LoadBalancerWait", formatInstant(untilAt));
   evaluation.look(untilAt);
+  evaluation.lookAtMs(untilMs);
   return "Wait";
 }
 

@@ -259,7 +259,7 @@ function ended(
   const account = plan && counts && drainAccount({ plan, startedAt: beganAt, endedAt, counts });
   const end: DrainEnd = { verdict, endedAt, rule, detail, account, volumes, staying };
   evaluation.says.push({ kind: "DrainEnded", end });
-  evaluation.remember({ drained: end, emptyAt: now.at });
+  evaluation.remember({ drained: end, emptyAt: now.at, emptyMs: now.ms });
   // It holds no budgets any more: those that wait for it may start.
   const { demands: _, ...status } = evaluation.status;
   evaluation.intend(status);

@@ -118,6 +118,8 @@ export interface Memory {
   readonly podDeadlines: Readonly<Record<string, PodDeadline>>;
   readonly drained?: DrainEnd | undefined;
   readonly emptyAt?: Instant | undefined;
+  /** The same on the monotonic clock. */
+  readonly emptyMs?: number | undefined;
   /** In Releasing: the pods that are drained late, when that began, and those drained so. */
   readonly late?: readonly string[] | undefined;
   readonly lateSinceAt?: Instant | undefined;
