@@ -315,13 +315,19 @@ const drainsInVain = 2;
 /** So long, at least, rests a node that was drained for others who did not take its machine. */
 const leastRestMs = 3_600_000;
 
+/** After a reboot, whoever terminates machines may have another chance. */
+function bootOf(node: NodeObject | undefined): string {
+  const { nodeInfo } = (node?.status ?? {}) as { nodeInfo?: { bootID?: string } };
+  return `${node?.metadata.uid} ${nodeInfo?.bootID}`;
+}
+
 export const notDrainedInVain: Checker = {
   name: "not-drained-in-vain",
   rule: "what blocked a drain and has not changed since is not tried again and again",
   start: () => {
     /** By the uid of a node: how many drains were rolled back while the same pods blocked them. */
     const blocked = new Map<string, { readonly pods: string; times: number }>();
-    /** By the uid of a node: when it was last given back because nobody took its machine. */
+    /** By uid and boot of a node: when it was last given back because nobody took its machine. */
     const untaken = new Map<string, At>();
     const pinned = (node: string, view: View): string =>
       view
@@ -336,7 +342,8 @@ export const notDrainedInVain: Checker = {
         const { spec, status } = event.object as DepartureObject;
         const before = (event.previous as DepartureObject | undefined)?.status?.outcome;
         if (before !== undefined || status?.outcome !== "RolledBack") return undefined;
-        if (status.reason === "MachineNotTaken") untaken.set(spec.node.uid, event.at);
+        if (status.reason === "MachineNotTaken")
+          untaken.set(bootOf(view.nodes.get(spec.node.name)), event.at);
         // Such a policy leaves behind what does not go: that blocks nothing.
         if (view.policyUnderWay().drain.onTimeout === "Proceed") return undefined;
         const pods = pinned(spec.node.name, view);
@@ -354,7 +361,7 @@ export const notDrainedInVain: Checker = {
       if (!isAsked || node === undefined || departure === undefined || !isVoluntary(departure)) {
         return undefined;
       }
-      const since = untaken.get(node.metadata.uid) ?? Number.NEGATIVE_INFINITY;
+      const since = untaken.get(bootOf(node)) ?? Number.NEGATIVE_INFINITY;
       if (departure.spec.cause === "Planned" && event.at < since + leastRestMs) {
         return `${event.object.metadata.name} was evicted from ${node.metadata.name}, ${Math.round((event.at - since) / 60_000)} min after nobody had taken its machine`;
       }
