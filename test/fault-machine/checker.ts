@@ -32,6 +32,11 @@ export function stopsActs(name: string): boolean {
   );
 }
 
+/** Faults under which a Node may not be read or written, so that nobody can mark it or free it. */
+export function keepsFromNodes(name: string): boolean {
+  return /^(refuse-cordon|refuse-node|right-removed (get|patch) nodes$)/.test(name);
+}
+
 const newsFaults: ReadonlySet<string> = new Set(["blackout", "flaky", "pause", "server-clock-off"]);
 
 /** Faults under which a process knows an older state, or another time. */

@@ -1,4 +1,5 @@
 import type { ModelObject } from "../../src/sim/api/store/object-store.ts";
+import { rights } from "./faults/right-faults.ts";
 import type { At, TraceEvent } from "./trace.ts";
 import type { PolicySpec, World } from "./world.ts";
 
@@ -228,12 +229,19 @@ export class View {
 
   #fault({ what, index, name, at }: TraceEvent & { kind: "Fault" }): void {
     if (what === "begins") {
-      this.faults.set(index, { name, from: at, to: Number.POSITIVE_INFINITY });
+      const full = this.#nameOf(index, name);
+      this.faults.set(index, { name: full, from: at, to: Number.POSITIVE_INFINITY });
       return;
     }
     const fault = this.faults.get(index);
     this.faults.delete(index);
     if (fault !== undefined) this.pastFaults.push({ ...fault, to: at });
+  }
+
+  /** A lost right is named as well: what it keeps from being done depends on it. */
+  #nameOf(index: number, name: string): string {
+    const right = rights[Number(this.world.faults[index]?.with.right)];
+    return name === "right-removed" && right ? `${name} ${right.verb} ${right.resource}` : name;
   }
 
   /** An eviction that a budget refuses has been asked for all the same. */

@@ -1,4 +1,4 @@
-import { type Checker, stopsActs, stopsNews } from "../checker.ts";
+import { type Checker, keepsFromNodes, stopsActs, stopsNews } from "../checker.ts";
 import { durationMs } from "../policy-oracle.ts";
 import type { At } from "../trace.ts";
 import { isVoluntary, marks, type NodeObject, phaseOf, underWay, type View } from "../view.ts";
@@ -63,7 +63,7 @@ export const cordonsEnd: Checker = {
 
 /** A fault under which marks cannot be seen, or not be taken away. */
 function keepsMarks(name: string): boolean {
-  return stopsActs(name) || stopsNews(name) || /^(refuse-cordon|refuse-node|right-)/.test(name);
+  return stopsActs(name) || stopsNews(name) || keepsFromNodes(name);
 }
 
 export const markHasDeparture: Checker = {

@@ -1,4 +1,4 @@
-import { type Checker, newsMs, stopsActs, stopsNews } from "../checker.ts";
+import { type Checker, keepsFromNodes, newsMs, stopsActs, stopsNews } from "../checker.ts";
 import { durationMs } from "../policy-oracle.ts";
 import type { At } from "../trace.ts";
 import { type DepartureObject, isVoluntary, marks, phaseOf, underWay, type View } from "../view.ts";
@@ -64,7 +64,7 @@ export const phasesEnd: Checker = {
           // Lists that lack a Departure hide it from whoever would end it.
           name === "watch-partial" ||
           // Nobody can uncordon a node that may not be written.
-          (its.phase === "RollingBack" && /^(refuse-cordon|refuse-node)/.test(name)) ||
+          (its.phase === "RollingBack" && keepsFromNodes(name)) ||
           (its.phase === "Releasing" && /^(slow-stop|release-forgotten|refuse-node)/.test(name));
         const troubled = view.troubledMs({ from: its.at, to: event.at }, isMeant, 2 * minute);
         if (event.at - its.at - troubled <= bound) continue;
@@ -118,9 +118,8 @@ function isInTheWay(name: string): boolean {
   return (
     stopsActs(name) ||
     stopsNews(name) ||
-    /^(refuse-cordon|refuse-node|policy-|node-relabelled|node-deleted|registered-again)/.test(
-      name,
-    ) ||
+    keepsFromNodes(name) ||
+    /^(policy-|node-relabelled|node-deleted|registered-again)/.test(name) ||
     ["departure-deleted", "reboot"].includes(name)
   );
 }
