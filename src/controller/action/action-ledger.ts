@@ -1,11 +1,5 @@
-import {
-  actionRecords,
-  isFormer,
-  isUnfinished,
-  recordsAtEnd,
-} from "../../core/action/action-plan.ts";
+import { begunRecord, isClaimable, newestRecords } from "../../core/action/action-record.ts";
 import type { ActionRecord, Departure } from "../../core/departure/departure.ts";
-import { begunLastAt } from "../../core/departure/ledger.ts";
 import { isSameJson } from "../../core/json/json-field.ts";
 import type { Action } from "../../core/policy/action.ts";
 import type { Policy } from "../../core/policy/policy.ts";
@@ -63,10 +57,8 @@ export class ActionLedger {
 
   /** The record of an action that starts now, or that continues a run of an earlier process. */
   begunOf(action: Action, now: Instant): ActionRecord {
-    const before = this.recordOf(action);
-    const begunAt = begunLastAt(this.#options.departure().status);
-    const startedAt = isFormer(before, begunAt) ? now : (before.startedAt ?? now);
-    return { ...before, state: "Running", startedAt, attempts: before.attempts + 1 };
+    const { status } = this.#options.departure();
+    return begunRecord(this.recordOf(action), { status, now });
   }
 
   /** Sets the record of an action; `save` writes it. */
@@ -91,8 +83,7 @@ export class ActionLedger {
     let isOurs = true;
     const claimOnce = () =>
       statusWriter.write(departure(), (fresh) => {
-        const there = fresh.status.actions?.find((one) => one.name === name);
-        isOurs = there === undefined || isUnfinished(there) || there.state === "Undone";
+        isOurs = isClaimable(fresh.status.actions?.find((one) => one.name === name));
         if (isOurs) return this.#statusOf(fresh);
         this.#own.delete(name);
         this.#records = this.#planned(fresh.status.actions ?? []);
@@ -159,13 +150,7 @@ export class ActionLedger {
 
   #planned(written: readonly ActionRecord[]): readonly ActionRecord[] {
     const { policy, departure, underWay } = this.#options;
-    const { cause, status } = departure();
-    const newest = new Map([...written.map((one) => [one.name, one] as const), ...this.#own]);
-    const records = [...newest.values()];
-    const { actions, dryRun } = policy();
-    const { phase } = status;
-    const begunAt = begunLastAt(status);
-    const planned = actionRecords(actions, { cause, phase, records, begunAt, dryRun });
-    return phase === "Ended" ? recordsAtEnd(planned, underWay) : planned;
+    const own = this.#own.values();
+    return newestRecords(written, { own, underWay, departure: departure(), policy: policy() });
   }
 }

@@ -1,6 +1,7 @@
 import type { ActionPorts, ActionRunner, MachineAddresses } from "../../contracts/action-runner.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import { actionOfRecord, isMessage } from "../../core/action/action-plan.ts";
+import { brokenOffRecord, mayBreakOff } from "../../core/action/action-record.ts";
 import type { Rng } from "../../core/chance/chance.ts";
 import type { NodeFacts, NodeIdentity } from "../../core/cluster/node.ts";
 import {
@@ -83,14 +84,10 @@ export class ActionRuns {
     return this.#ledger.records;
   }
 
-  /**
-   * Whether a run may be broken off: not while its receiver is asked for what cannot be undone. A
-   * message is sent whatever becomes of the departure.
-   */
+  /** Whether a run may be broken off. */
   mayStop(name: string): boolean {
     const record = this.#ledger.records.find((one) => one.name === name);
-    if (record === undefined) return true;
-    return !isMessage(record.kind) && (record.undo !== undefined || !this.#asked.has(name));
+    return mayBreakOff(record, this.#asked.has(name));
   }
 
   /** Rejects only if the lease or the departure is lost, or with the signal's reason. */
@@ -229,7 +226,7 @@ export class ActionRuns {
     const record = this.#ledger.recordOf(action);
     if (signal.aborted || error === rolledBack) {
       if (record.state !== "Running") return;
-      this.#ledger.set({ ...record, state: record.undo === undefined ? "Undone" : "Running" });
+      this.#ledger.set(brokenOffRecord(record));
     } else {
       const result = isLastcallError(error) ? error.code : "UNEXPECTED";
       this.#end({ ...record, result, state: "Failed", detail: messageOf(error) });
