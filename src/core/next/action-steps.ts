@@ -28,11 +28,7 @@ function undoKey(name: string): string {
 export function actionsBegun(evaluation: Evaluation): StepFinding {
   if (!hasActions(evaluation)) return undefined;
   beginDue(evaluation);
-  // A running action writes its own record, and the others with it.
-  const key = `record actions for ${evaluation.departure.cause}`;
-  if (!evaluation.requests.some(({ kind }) => kind === "RunAction")) {
-    evaluation.attempt({ kind: "RecordActions", key });
-  }
+  evaluation.recordsActions = true;
   return undefined;
 }
 
@@ -106,7 +102,7 @@ export function actionsFinished(evaluation: Evaluation): StepFinding {
 
 /**
  * What is on its way goes on, in whatever phase; but nothing except messages goes on while the
- * departure is undone.
+ * departure is undone. Writes the records of a phase in which no action is running.
  */
 export function actionsKept(evaluation: Evaluation): void {
   const asked = new Set(evaluation.requests.map(({ key }) => key));
@@ -116,10 +112,21 @@ export function actionsKept(evaluation: Evaluation): void {
     if (isEnded || asked.has(key) || !isInFlight(key, evaluation)) continue;
     evaluation.requests.push({ kind: "RunAction", name, key });
   }
+  // A running action writes its own record, and the others with it.
+  const isRunning = evaluation.requests.some(({ kind }) => kind === "RunAction");
+  if (!evaluation.recordsActions || isRunning) return;
+  const key = `record actions for ${evaluation.departure.cause}`;
+  evaluation.attempt({ kind: "RecordActions", key });
 }
 
-/** Asks once a phase for each action that is due; one that is being undone waits for that. */
+/**
+ * Asks once a phase for each action that is due; one that is being undone waits for that. After a
+ * roll-back that a notice has ended, its uncordon may still arrive: no action begins before that,
+ * or the node would be in use again while the action is in effect.
+ */
 function beginDue(evaluation: Evaluation): void {
+  const asked = Object.values(evaluation.memory.asked);
+  if (asked.some(({ kind, isInFlight }) => kind === "Uncordon" && isInFlight)) return;
   const due = dueActions(evaluation.scene.policy.actions, {
     records: recordsNow(evaluation),
     reached: pointsNow(evaluation),

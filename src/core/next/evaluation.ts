@@ -82,6 +82,8 @@ export class Evaluation {
   isFinishing = false;
   /** What its actions have changed is being undone, so they end. */
   isUndoing = false;
+  /** The actions of the phase are in progress, so their records are to be written. */
+  recordsActions = false;
 
   constructor(scene: DepartureScene, memory: Memory, now: EvaluationTime) {
     this.scene = scene;
@@ -179,7 +181,8 @@ export class Evaluation {
         return undefined;
       }
     }
-    if (!this.#isBehindNodeWrite(request)) this.requests.push(request);
+    const isRequested = this.requests.some(({ key }) => key === request.key);
+    if (!isRequested && !this.#isBehindNodeWrite(request)) this.requests.push(request);
     return undefined;
   }
 
@@ -264,6 +267,7 @@ export class Evaluation {
     this.memory = { ...this.memory, asked };
     if (!isBegun(after)) this.remember({ first: undefined });
     this.requests = [];
+    this.recordsActions = false;
     this.needs = [];
     this.lookAgainAt = undefined;
     this.trouble = undefined;

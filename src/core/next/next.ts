@@ -136,10 +136,13 @@ function finished(steps: readonly Step[], evaluation: Evaluation): StepFinding {
   return undefined;
 }
 
-/** The start was decided, and a person has postponed it before it could be written. */
+/**
+ * The start was decided, and a person has postponed it before it could be written. Under a notice
+ * it has been acted upon already, so that it is rolled back instead.
+ */
 function callOff(evaluation: Evaluation): void {
-  const { scene, memory, now } = evaluation;
-  if (memory.first?.event !== "Due" || isUnderWay(scene.departure)) return;
+  const { scene, memory, now, isPressing } = evaluation;
+  if (memory.first?.event !== "Due" || isUnderWay(scene.departure) || isPressing) return;
   if (isPostponed(scene.departure, now.at))
     evaluation.remember({ first: undefined, intended: undefined });
 }

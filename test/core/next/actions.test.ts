@@ -140,3 +140,24 @@ it("what an earlier process has started is interrupted before the departure is h
   };
   expect(kindsOf(over)).toEqual(["InterruptActions"]);
 });
+
+it("a second look at a required action before the drain asks for nothing more", () => {
+  const how = { kind, groupIds: [] };
+  const action = { ...isolate, how, at: "BeforeDrain", required: true } as Action;
+  const scene = aScene({
+    ...{ departure: { status: statusIn(["Preparing"]) }, node: marked(), facts: checked() },
+    policy: aPolicy({ ...policy, actions: [action] }),
+  });
+  const memory: Memory = { ...seen, cordonedMs: 1000 };
+  const first = next(scene, memory, timeAt(3000, 2));
+  const again = next(scene, first.memory, timeAt(3000, 2));
+  expect(first.requests.map((one) => one.kind)).toEqual(["RunAction"]);
+  expect(again.requests).toEqual(first.requests);
+});
+
+it("no action begins while the uncordon of a roll-back may still arrive", () => {
+  const departure = { status: statusIn(["Preparing"]), ...notice };
+  const over = { departure, actions: [] };
+  expect(kindsOf(over, { asked: { uncordon: inFlight("Uncordon") } })).not.toContain("RunAction");
+  expect(kindsOf(over)).toContain("RunAction");
+});

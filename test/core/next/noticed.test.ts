@@ -53,3 +53,12 @@ it("the end of a roll-back that a withdrawn notice has begun stands", () => {
   const { status: after } = next(aScene({ departure }), memory, timeAt(10_000, 2));
   expect(after.phase).toBe("Ended");
 });
+
+it("a start that a notice has made urgent is rolled back, not called off, if it is withdrawn", () => {
+  const departure = { ...notice, withdrawnAt: at(9500), status: statusIn(["Scheduled"]) };
+  const first = { event: "Due", reason: "Spaced" } as const;
+  const intended = statusIn(["Preparing", "Draining"]);
+  const memory = { ...freshMemory(timeAt(0, 1)), first, intended };
+  const scene = aScene({ departure, node: marked() });
+  expect(next(scene, memory, timeAt(10_000, 2)).status.phase).toBe("RollingBack");
+});
