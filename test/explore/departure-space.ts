@@ -1,26 +1,27 @@
-import type { EvictionAnswer } from "../../src/core/drain/drain-answer.ts";
-import { drainAnswered, drainSent } from "../../src/core/drain/drain-memory.ts";
+import { isToFinish } from "../../src/core/action/action-plan.ts";
+import { isPressing } from "../../src/core/departure/departure.ts";
+import { runsAhead } from "../../src/core/next/evaluation.ts";
 import { freshMemory, type Memory } from "../../src/core/next/memory.ts";
-import { type Next, next } from "../../src/core/next/next.ts";
+import { next } from "../../src/core/next/next.ts";
 import type { DepartureRequest, RequestAnswer } from "../../src/core/next/request.ts";
-import type { DepartureScene, RequestFault, SceneFacts } from "../../src/core/next/scene.ts";
-import { budget, startAt } from "../core/drain/drain-scene.ts";
 import { aDeparture } from "../core/fleet-builder.ts";
+import { accompanied, opened } from "./action-book.ts";
+import { aboutAction, aboutBook, atKill, isUndoable } from "./action-events.ts";
+import { evaluated, type Response, sceneOf, told } from "./departure-controller.ts";
+import { brokenRule } from "./departure-rules.ts";
 import {
+  actionMs,
   at,
+  type DepartureLimits,
   type DepartureWorld,
   departureOf,
   essence,
   evicted,
   type Flight,
-  factsOf,
   first,
   gone,
-  machineId,
-  machineStateOf,
-  nodeOf,
   noticeMs,
-  policy,
+  specOf,
   taken,
   theNode,
   timeOf,
@@ -28,111 +29,31 @@ import {
 } from "./departure-world.ts";
 import type { StateSpace, Successor } from "./state-space.ts";
 
-export interface DepartureLimits {
-  readonly pods: number;
-  readonly kills: number;
-  readonly losses: number;
-  readonly refusals?: number;
-  readonly notices?: 0 | 1;
-  /** Other code in the place of the departure's own, to show that the rules see it. */
-  readonly next?: typeof next;
+export function departureSpace(limits: DepartureLimits): StateSpace<DepartureWorld> {
+  return {
+    first: evaluated(beginning(limits), limits),
+    next: (state) => successorsOf(state, limits),
+    broken: (state) => brokenRule(state, limits),
+    essence,
+  };
 }
 
-export function departureSpace(limits: DepartureLimits): StateSpace<DepartureWorld> {
+/** A departure whose time has come, before its controller has looked at it. */
+export function beginning(limits: DepartureLimits): DepartureWorld {
   const pods = Array.from({ length: limits.pods }, (_, index): WorldPod => {
     return { uid: `uid-p${index}`, state: "Running", endsMs: 0 };
   });
   const { status } = aDeparture(theNode, { cause: "Planned", status: { phase: "Scheduled" } });
-  const world: DepartureWorld = {
+  return {
     ...{ ms: 0, pods, node: { isCordoned: false, isThere: true }, machine: "Runs" },
     ...{ status, known: status },
     ...{ memory: { ...freshMemory(timeOf(0, 0)), first }, flights: [], write: undefined },
     ...{ wakeMs: undefined, isOver: false, unrest: undefined, number: 0, kills: 0, losses: 0 },
     ...{ refusals: 0, noticedMs: undefined, isSurprised: false },
+    ...{ isHeld: false, isWithdrawn: false },
+    book: { records: [], own: [], isResumed: false, isToWrite: false },
+    receiver: { isInEffect: false, hasRefusedUndo: false, broken: undefined },
   };
-  return {
-    first: evaluated(world, limits),
-    next: (state) => successorsOf(state, limits),
-    broken,
-    essence,
-  };
-}
-
-function sceneOf(world: DepartureWorld, isLastLook: boolean): DepartureScene {
-  const pods = world.pods.flatMap(factsOf);
-  const found = nodeOf(world);
-  const known = <T>(value: T) => ({ kind: "Known" as const, value, number: world.number + 1 });
-  const facts: SceneFacts = {
-    nodeNow: known({ node: found }),
-    isLive: known(true),
-    pods: known(pods),
-    podsNow: known(pods),
-    budgets: known([budget("web", { disruptionsAllowed: 9 })]),
-    unplaced: known([]),
-    volumes: known([]),
-    releasable: known({ kind: "Possible" }),
-    machine: known(machineStateOf(world)),
-    machineBehind: known(machineStateOf(world)),
-  };
-  return {
-    ...{ departure: departureOf(world), isDeleted: false, node: found, policy, facts },
-    ...{ newestPolicy: () => policy, drains: () => [], fleetHold: () => undefined, actions: [] },
-    ...{ terminations: new Map(), heardMs: world.ms, self: undefined },
-    lastLook: isLastLook ? { node: found, isLive: true, pods } : undefined,
-  };
-}
-
-/** The controller looks, and sends what is due. */
-function evaluated(
-  world: DepartureWorld,
-  { next: evaluate = next }: DepartureLimits,
-  isLastLook = false,
-): DepartureWorld {
-  if (world.isOver) return world;
-  const number = world.number + 1;
-  const scene = sceneOf(world, isLastLook);
-  const now = timeOf(world.ms, number);
-  const out = evaluate(scene, world.memory, now);
-  const again = evaluate(scene, out.memory, now);
-  const wanted = new Set(out.requests.map(({ key }) => key));
-  const kept = world.flights.filter(
-    ({ request, isOrphan }) => isOrphan || isLastLook || !request.stops || wanted.has(request.key),
-  );
-  const inFlight = new Set(kept.filter((one) => !one.isOrphan).map(({ request }) => request.key));
-  const sent = out.requests.filter(({ key }) => !inFlight.has(key));
-  const { intended } = out.memory;
-  const isFree = world.write === undefined || world.write.isOrphan;
-  const write = isFree && intended ? { status: intended, isOrphan: false } : world.write;
-  return {
-    ...world,
-    number,
-    memory: sent.reduce((memory, request) => asked(memory, request, world.ms), out.memory),
-    flights: [...kept, ...sent.map((request) => ({ request, isOrphan: false }))],
-    write,
-    wakeMs: out.lookAgainAt === undefined ? undefined : out.lookAgainAt - startAt,
-    isOver: out.isOver && write?.isOrphan !== false,
-    unrest: unrestOf(out, again),
-  };
-}
-
-function unrestOf(one: Next, other: Next): string | undefined {
-  const keysOf = ({ requests }: Next) => requests.map(({ key }) => key).join(", ");
-  if (keysOf(one) !== keysOf(other)) return `${keysOf(one)}; then ${keysOf(other)}`;
-  if (JSON.stringify(one.status) !== JSON.stringify(other.status)) return "another status";
-  return one.lookAgainAt === other.lookAgainAt ? undefined : "another time to look";
-}
-
-function asked(memory: Memory, request: DepartureRequest, ms: number): Memory {
-  if (request.kind === "Pod") {
-    const { drain } = memory;
-    const sent = drain && drainSent(drain.memory, request.act, at(ms));
-    if (drain === undefined || sent === undefined || sent === "Over") throw new Error("unwanted");
-    return { ...memory, drain: { ...drain, memory: sent.memory } };
-  }
-  const { key } = request;
-  const { attempts = 0, fault, sinceMs = ms } = memory.asked[key] ?? {};
-  const one = { kind: request.kind, attempts: attempts + 1, sinceMs, fault, isInFlight: true };
-  return { ...memory, asked: { ...memory.asked, [key]: one } };
 }
 
 function successorsOf(
@@ -146,28 +67,38 @@ function successorsOf(
     ...aboutPods(world, limits),
     ...aboutTime(world, limits),
     ...aboutKill(world, limits),
-    ...aboutNotice(world, limits),
+    ...aboutBook(world, limits),
+    ...aboutSpec(world, limits),
   ];
 }
 
-/** The watch shows a notice at any moment of a departure that has not ended. */
-function aboutNotice(
+/** The watch shows a notice, its withdrawal, or a hold, at any moment of a live departure. */
+function aboutSpec(
   world: DepartureWorld,
   limits: DepartureLimits,
 ): readonly Successor<DepartureWorld>[] {
-  const { isOver, noticedMs, machine, status } = world;
-  const isLate = isOver || machine !== "Runs" || status.phase === "Ended";
-  if (limits.notices !== 1 || noticedMs !== undefined || isLate) return [];
-  const state = evaluated({ ...world, noticedMs: world.ms }, limits);
-  return [{ event: "a notice comes", state }];
+  const { isOver, noticedMs, machine, status, isHeld, isWithdrawn } = world;
+  if (isOver || machine !== "Runs" || status.phase === "Ended") return [];
+  const mayNotice = limits.notices === 1 && noticedMs === undefined;
+  const mayWithdraw = limits.withdrawals === 1 && noticedMs !== undefined && !isWithdrawn;
+  const mayHold = limits.holds === 1 && !isHeld && noticedMs === undefined;
+  const changes: readonly [boolean, string, Partial<DepartureWorld>][] = [
+    [mayNotice, "a notice comes", { noticedMs: world.ms }],
+    [mayWithdraw, "the notice is withdrawn", { isWithdrawn: true }],
+    [mayHold, "a person holds it", { isHeld: true }],
+  ];
+  return changes.flatMap(([isPossible, event, change]) =>
+    isPossible ? [{ event, state: evaluated({ ...world, ...change }, limits) }] : [],
+  );
 }
 
-function aboutFlight(
+export function aboutFlight(
   world: DepartureWorld,
   flight: Flight,
   limits: DepartureLimits,
 ): readonly Successor<DepartureWorld>[] {
-  const { request, isOrphan } = flight;
+  const { request, isOrphan, course } = flight;
+  if (course !== undefined) return aboutAction(world, flight, limits);
   const name = request.kind === "Pod" ? request.key : request.kind;
   const flights = world.flights.filter((one) => one !== flight);
   const [carried, answer] = carriedOut({ ...world, flights }, flight, limits);
@@ -196,8 +127,6 @@ function aboutFlight(
   ];
 }
 
-type Response = RequestAnswer | EvictionAnswer;
-
 /** What the cluster and the cloud do with a request. */
 function carriedOut(
   world: DepartureWorld,
@@ -211,7 +140,7 @@ function carriedOut(
         ? [{ ...world, node: { isCordoned: true, isThere: true } }, done]
         : [world, { kind: "Gone" }];
     case "Uncordon":
-      return [{ ...world, node: { ...world.node, isCordoned: false } }, done];
+      return [uncordoned(world, isOrphan, limits), done];
     case "RemoveNode":
       return [{ ...world, node: { isCordoned: false, isThere: false } }, done];
     case "Release":
@@ -223,6 +152,21 @@ function carriedOut(
   }
 }
 
+/** What a killed leader uncordons late is cordoned again by its successor. */
+function uncordoned(
+  world: DepartureWorld,
+  isOrphan: boolean,
+  limits: DepartureLimits,
+): DepartureWorld {
+  const { receiver } = world;
+  const isEarly = receiver.isInEffect && !receiver.hasRefusedUndo && isUndoable(limits);
+  const broken = "a node is uncordoned while the action is in effect";
+  return {
+    ...{ ...world, node: { ...world.node, isCordoned: false } },
+    receiver: isEarly && !isOrphan ? { ...receiver, broken } : receiver,
+  };
+}
+
 /** The cloud looks the machine up, lets the controller look once more, and ends it. */
 function released(
   world: DepartureWorld,
@@ -232,49 +176,13 @@ function released(
   if (world.machine !== "Runs") return [world, { kind: "Done" }];
   const { next: evaluate = next } = limits;
   const now = timeOf(world.ms, world.number + 1);
-  const out = evaluate(sceneOf(world, true), world.memory, now);
+  const out = evaluate(sceneOf(world, limits, true), world.memory, now);
   const looked = { ...world, number: now.number, memory: out.memory };
   if (!out.requests.some((one) => one.key === key)) return [looked, { kind: "Kept" }];
   return [{ ...looked, machine: "Gone" }, { kind: "Done" }];
 }
 
-const faults: Readonly<Record<"Lost" | "Refused", RequestFault>> = {
-  Lost: { code: "API_UNREACHABLE", message: "lost", retryable: true },
-  Refused: { code: "API_REFUSED", message: "403", retryable: false },
-};
-
-function told(
-  world: DepartureWorld,
-  request: DepartureRequest,
-  answer: Response | keyof typeof faults,
-  limits: DepartureLimits,
-): DepartureWorld {
-  const { memory, ms } = world;
-  if (request.kind === "Pod") {
-    const { drain } = memory;
-    if (drain === undefined) return evaluated(world, limits);
-    const heard: EvictionAnswer =
-      typeof answer === "string"
-        ? { kind: "NoAnswer", message: answer }
-        : (answer as EvictionAnswer);
-    const about = { answer: heard, now: at(ms), rng: () => 0.5 };
-    const after = drainAnswered(drain.memory, request.act, about);
-    return evaluated(
-      { ...world, memory: { ...memory, drain: { ...drain, memory: after } } },
-      limits,
-    );
-  }
-  const { attempts = 1, sinceMs = ms } = memory.asked[request.key] ?? {};
-  const ended = { kind: request.kind, attempts, sinceMs, isInFlight: false, answeredMs: ms };
-  const one =
-    typeof answer === "string"
-      ? { ...ended, answeredNumber: world.number + 1, fault: faults[answer], againMs: ms + 1000 }
-      : { ...ended, answeredNumber: world.number + 1, answer: answer as RequestAnswer };
-  const asked = { ...memory.asked, [request.key]: one };
-  return evaluated({ ...world, memory: { ...memory, asked } }, limits);
-}
-
-function aboutWrite(
+export function aboutWrite(
   world: DepartureWorld,
   limits: DepartureLimits,
 ): readonly Successor<DepartureWorld>[] {
@@ -285,10 +193,20 @@ function aboutWrite(
   if (isOrphan) return [{ event: "its write is refused", state: { ...world, write: undefined } }];
   const intended = memory.intended === status ? undefined : memory.intended;
   const after: Memory = { ...memory, intended, first: undefined };
-  const written = { ...world, status, write: undefined };
+  const { actions } = world.status;
+  const written = {
+    ...world,
+    status: { ...status, ...(actions && { actions }) },
+    write: undefined,
+  };
   const arrives = {
     event: `${status.phase} is written`,
-    state: evaluated({ ...written, known: status, memory: after }, limits),
+    state: isOutdated(world)
+      ? evaluated(
+          { ...world, write: undefined, memory: { ...memory, intended: undefined } },
+          limits,
+        )
+      : evaluated(accompanied({ ...written, memory: after }, limits), limits),
   };
   const refusals = world.refusals + 1;
   const refused = evaluated({ ...world, write: undefined, refusals }, limits);
@@ -305,6 +223,13 @@ function aboutWrite(
     // The next write finds it there, and replaces it: it is known to be its own.
     { event: `${status.phase} is written, and the answer is lost`, state: lost(written) },
   ];
+}
+
+/** The spec has changed since, so that what was decided is decided again. */
+function isOutdated(world: DepartureWorld): boolean {
+  const { write, ms } = world;
+  if (write === undefined || write.spec === specOf(world)) return false;
+  return !(runsAhead(write.status) && isPressing(departureOf(world), at(ms)));
 }
 
 function aboutPods(
@@ -324,23 +249,35 @@ function aboutTime(
   limits: DepartureLimits,
 ): readonly Successor<DepartureWorld>[] {
   if (world.isOver) return [];
-  const graceEnds = world.pods.flatMap(({ state, endsMs }) => (state === "Ending" ? endsMs : []));
   const { noticedMs = Number.POSITIVE_INFINITY } = world;
-  const takenMs = world.machine === "Runs" ? noticedMs + noticeMs : Number.POSITIVE_INFINITY;
-  const ms = Math.min(world.wakeMs ?? Number.POSITIVE_INFINITY, takenMs, ...graceEnds);
+  const isTaken = world.machine === "Runs" && !world.isWithdrawn;
+  const takenMs = isTaken ? noticedMs + noticeMs : Number.POSITIVE_INFINITY;
+  const ms = Math.min(takenMs, nextMs(world));
   if (ms === Number.POSITIVE_INFINITY) return [];
-  // No request takes as long as a notice.
-  const isBusy = world.flights.length > 0 || world.write !== undefined;
+  if (world.flights.some(({ course }) => course && course.sinceMs + actionMs < ms)) return [];
+  // No other request takes as long as a notice.
+  const isAsking = world.flights.some(({ course }) => course === undefined);
   if (ms === takenMs) {
-    if (isBusy) return [];
+    if (isAsking || world.write !== undefined) return [];
     const after = evaluated(taken({ ...world, ms }), limits);
     return [{ event: `the cloud takes the machine at ${ms / 1000} s`, state: after }];
   }
+  return [{ event: `it is ${ms / 1000} s`, state: evaluated(passed(world, ms), limits) }];
+}
+
+/** When something happens by time alone. */
+export function nextMs({ isOver, pods, wakeMs }: DepartureWorld): number {
+  if (isOver) return Number.POSITIVE_INFINITY;
+  const graceEnds = pods.flatMap(({ state, endsMs }) => (state === "Ending" ? endsMs : []));
+  return Math.min(wakeMs ?? Number.POSITIVE_INFINITY, ...graceEnds);
+}
+
+/** At this time, before anybody looks. */
+export function passed(world: DepartureWorld, ms: number): DepartureWorld {
   const pods = world.pods.map((one) =>
     one.state === "Ending" && one.endsMs <= ms ? gone(one) : one,
   );
-  const later = { ...world, ms: Math.max(ms, world.ms), pods };
-  return [{ event: `it is ${ms / 1000} s`, state: evaluated(later, limits) }];
+  return { ...world, ms: Math.max(ms, world.ms), pods };
 }
 
 /** Another leader begins with what is in the cluster; requests on their way still arrive. */
@@ -349,6 +286,13 @@ function aboutKill(
   limits: DepartureLimits,
 ): readonly Successor<DepartureWorld>[] {
   if (world.kills >= limits.kills || world.isOver) return [];
+  return atKill(world, limits).map(([what, state]) => {
+    return { event: `the controller is killed${what}`, state: succeeded(state, limits) };
+  });
+}
+
+/** Another controller begins with what is in the cluster. */
+export function succeeded(world: DepartureWorld, limits: DepartureLimits): DepartureWorld {
   const flights = world.flights
     .filter(({ request }) => request.kind !== "Release" || world.machine === "Runs")
     .map((one) => ({ ...one, isOrphan: true }));
@@ -356,27 +300,9 @@ function aboutKill(
   const { status } = world;
   const begun = status.phase === "Scheduled" ? { first } : {};
   const memory: Memory = { ...freshMemory(timeOf(world.ms, world.number + 1)), ...begun };
-  const successor = { ...world, known: status, memory, flights, write, kills: world.kills + 1 };
-  return [{ event: "the controller is killed", state: evaluated(successor, limits) }];
-}
-
-function broken(world: DepartureWorld): string | undefined {
-  const { pods, machine, status, node: marks, flights, isOver, unrest, wakeMs, write } = world;
-  if (unrest !== undefined) return `a second look asks for more: ${unrest}`;
-  const isPodLeft = pods.some(({ state }) => state !== "Gone");
-  if (machine === "Gone" && isPodLeft) return "a machine is released with a pod on it";
-  if (machine === "Gone" && status.machine?.id !== machineId) {
-    return "a machine is released that the cluster does not know";
-  }
-  if (world.isSurprised) return "the cloud takes a machine with a pod that nobody asked to leave";
-  if (isOver && world.noticedMs !== undefined && status.phase !== "Ended") {
-    return "a departure under a notice is over without an outcome";
-  }
-  if (!marks.isThere && machine === "Runs") return "the Node of a running machine is deleted";
-  // What a killed leader writes late is cleared as marks of no departure, by the planner.
-  const isItsOwn = world.kills === 0;
-  if (isOver && isItsOwn && marks.isCordoned) return "an ended departure has marks";
-  const isMoving = pods.some(({ state }) => state === "Ending");
-  const isIdle = flights.length === 0 && write === undefined && wakeMs === undefined && !isMoving;
-  return isIdle && !isOver ? "nothing will ever happen again" : undefined;
+  const kills = world.kills + 1;
+  const after = { ...world, known: status, memory, flights, write, kills, book: opened(world) };
+  // Nobody opens an ended departure again that has nothing to finish.
+  const isOver = status.phase === "Ended" && !isToFinish({ status });
+  return isOver ? { ...after, isOver, wakeMs: undefined } : evaluated(after, limits);
 }

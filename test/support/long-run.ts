@@ -9,6 +9,8 @@ export const longFiles: readonly string[] = [
   "test/core/plan/plan-rest.test.ts",
   "test/core/plan/plan.test.ts",
   "test/core/plan/start-pace.test.ts",
+  "test/explore/action-space.test.ts",
+  "test/explore/budget-space.test.ts",
   "test/explore/departure-space.test.ts",
   "test/fault-machine/fault-durations.test.ts",
   "test/fault-machine/fault-machine.test.ts",
