@@ -10,7 +10,8 @@ import { asksOutside, holdsSinceStart } from "../limits/gate.ts";
 import { departureAnnotation } from "../notice/interruption.ts";
 import { machineLost } from "../notice/machine-lost.ts";
 import { isFirm } from "../plan/start.ts";
-import { minutes, plus } from "../time/time.ts";
+import type { Policy } from "../policy/policy.ts";
+import { type Millis, millis, minutes, plus, seconds } from "../time/time.ts";
 import { actionsSuspended } from "./action-steps.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
 import type { Memory } from "./memory.ts";
@@ -132,8 +133,20 @@ export function turnTaken(evaluation: Evaluation): StepFinding {
   return undefined;
 }
 
-/** How long after a start was recorded the cordon may follow. A new leader takes over within it. */
-const startValidMs = minutes(2);
+/** How long after a start was recorded the cordon may follow at most. */
+const longestValidMs = minutes(2);
+
+/** A new leader takes over within it, and a cordon that is refused is given up before. */
+const leastValidMs = seconds(70);
+
+/**
+ * How long a start is valid: half of `spacing.min`, within these limits. Otherwise, the nodes of two
+ * starts that an outage has delayed would be cordoned together when it ends.
+ */
+function startValidMs({ spacing }: Policy): Millis {
+  const halfMs = spacing.minMs / 2;
+  return millis(Math.min(longestValidMs, Math.max(leastValidMs, halfMs)));
+}
 
 /**
  * Whether what allowed the start still does: it is asked until the node is cordoned, however long
@@ -163,7 +176,7 @@ export function allowed(evaluation: Evaluation): StepFinding {
   );
   if (held !== undefined) return heldBack({ ...blocked(held), until: held.retryAt }, evaluation);
   const startedAt = begunLastAt(status);
-  const isOld = startedAt !== undefined && now.at > plus(startedAt, startValidMs);
+  const isOld = startedAt !== undefined && now.at > plus(startedAt, startValidMs(policy));
   return isOld ? heldBack(blocked({ reason: "StartLapsed" }), evaluation) : undefined;
 }
 

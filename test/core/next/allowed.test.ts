@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { freshMemory } from "../../../src/core/next/memory.ts";
 import { next } from "../../../src/core/next/next.ts";
+import { minutes } from "../../../src/core/time/time.ts";
 import { aPolicy } from "../fleet-builder.ts";
 import {
   answered,
@@ -40,3 +41,20 @@ it("a departure that a paused policy holds before its cordon is held at once", (
   const { status, requests } = next(scene, freshMemory(timeAt(0, 1)), timeAt(10, 2));
   expect({ phase: status.phase, requests }).toEqual({ phase: "Held", requests: [] });
 });
+
+it.each([
+  { spacingMinutes: 1, validSeconds: 70 },
+  { spacingMinutes: 3, validSeconds: 90 },
+  { spacingMinutes: 15, validSeconds: 120 },
+])(
+  "a start is valid for $validSeconds s if starts are $spacingMinutes min apart",
+  ({ spacingMinutes, validSeconds }) => {
+    const spacing = { mode: "Late", minMs: minutes(spacingMinutes) } as const;
+    const apart = aPolicy({ ...policy, spacing });
+    const scene = aScene({ departure: begun, facts: checked(), policy: apart });
+    const phaseAfter = (ms: number) => next(scene, freshMemory(timeAt(0, 1)), timeAt(ms, 2)).status;
+    expect(phaseAfter(validSeconds * 1000).phase).toBe("Preparing");
+    const lapsed = phaseAfter(validSeconds * 1000 + 1);
+    expect(lapsed).toMatchObject({ phase: "Held", reason: "StartLapsed" });
+  },
+);
