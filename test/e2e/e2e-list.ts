@@ -68,6 +68,10 @@ export const onChange: Readonly<Record<string, RunOnChange>> = {
     covers: ["src/controller/notice"],
     meanwhile: ["test/controller/advice.test.ts"],
   },
+  "conflicting-drains": {
+    covers: ["src/core/departure/drain-reason.ts", "src/core/plan/conflict-hold.ts"],
+    meanwhile: ["test/controller/look-ahead.test.ts"],
+  },
   leaderless: {
     covers: ["src/controller", "src/core/plan"],
     meanwhile: ["test/e2e/crash.e2e.test.ts", "test/controller/leader.test.ts"],
