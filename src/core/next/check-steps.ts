@@ -140,8 +140,8 @@ const longestValidMs = minutes(2);
 const leastValidMs = seconds(70);
 
 /**
- * How long a start is valid: half of `spacing.min`, within these limits. Otherwise, the nodes of two
- * starts that an outage has delayed would be cordoned together when it ends.
+ * How long a start is valid: half of `spacing.min`, within these limits. Otherwise, the nodes of
+ * two starts that an outage has delayed would be cordoned together when it ends.
  */
 function startValidMs({ spacing }: Policy): Millis {
   const halfMs = spacing.minMs / 2;
