@@ -1,7 +1,7 @@
 import { compareIdentity, type NodeIdentity } from "../cluster/node.ts";
 import type { Reason } from "../reason/reason.ts";
 import { hours, type Instant, millis, minutes, plus } from "../time/time.ts";
-import { type Departure, isVoluntary } from "./departure.ts";
+import { type Departure, hasTakenMachine, isVoluntary } from "./departure.ts";
 
 const firstRetryMs = minutes(10);
 
@@ -66,4 +66,20 @@ export function restsUntil(node: NodeIdentity, former: readonly Departure[]): In
   if (ends.length === 0) return undefined;
   const restMs = Math.min(longestRestMs, firstRestMs * 2 ** (ends.length - 1));
   return plus(Math.max(...ends) as Instant, millis(restMs));
+}
+
+/** How long a watch that lags may show a Node that has gone. */
+const shownLateMs = minutes(10);
+
+/** Whether a departure has taken the machine a moment ago: the Node is no other one's yet. */
+export function hasJustLeft(
+  node: NodeIdentity,
+  former: readonly Departure[],
+  at: Instant,
+): boolean {
+  return former.some((one) => {
+    const { endedAt } = one.status;
+    const isRecent = endedAt !== undefined && at < plus(endedAt, shownLateMs);
+    return isRecent && hasTakenMachine(one) && compareIdentity(one.node, node) === "Same";
+  });
 }

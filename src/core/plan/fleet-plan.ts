@@ -9,7 +9,7 @@ import {
 } from "../cluster/node.ts";
 import { type DepartureIndex, keptInstant, type NewestStart } from "../departure/decision.ts";
 import { type Departure, isUnderWay, isVoluntary } from "../departure/departure.ts";
-import { type NodeRest, nodeRest, restsUntil } from "../departure/node-rest.ts";
+import { hasJustLeft, type NodeRest, nodeRest, restsUntil } from "../departure/node-rest.ts";
 import type { WaveStanding } from "../limits/budget.ts";
 import type { FleetHealth } from "../limits/fleet-health.ts";
 import {
@@ -366,6 +366,8 @@ function resting(
   former: readonly Departure[],
   at: Instant,
 ): PlanRefusal | undefined {
+  // A watch that lags shows a Node after it has gone with its machine.
+  if (hasJustLeft(node, former, at)) return { reason: "NodeTerminating" };
   const until = restsUntil(node, former);
   if (until === undefined || until <= at) return undefined;
   return { reason: "MachineStayed", detail: formatInstant(until) };

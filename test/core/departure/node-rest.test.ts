@@ -83,3 +83,24 @@ describe("a node in its pause after a useless drain", () => {
     expect(decisions).toMatchObject([{ kind: "Begin", reason: "Requested" }]);
   });
 });
+
+describe("a node that is still shown after it has left with its machine", () => {
+  const left = former({ outcome: "Planned", reason: "Released" }).map((one) => {
+    return { ...one, node: { ...one.node, bootID: "boot-1" } };
+  });
+  const planAt = (node: typeof n1, now: typeof endedAt) =>
+    planFleet({
+      ...{ nodes: [node], policies: [aPolicy()], badPolicies: [], departures: left, at: now },
+    });
+
+  it("is not planned again for ten minutes", () => {
+    const { notPlanned } = planAt(n1, plus(endedAt, minutes(9)));
+    expect(notPlanned).toMatchObject([{ reason: "NodeTerminating" }]);
+    expect(planAt(n1, plus(endedAt, minutes(10))).notPlanned).toEqual([]);
+  });
+
+  it("is planned at once if another machine has taken it over", () => {
+    const taken = { ...n1, bootID: "boot-2", instanceBornAt: endedAt };
+    expect(planAt(taken, plus(endedAt, minutes(1))).notPlanned).toEqual([]);
+  });
+});

@@ -190,7 +190,12 @@ export const writesAreFew: Checker = {
         return undefined;
       if (event.path.includes("/leases") || event.path.endsWith("/eviction")) return undefined;
       const end = view.restFrom;
-      if (isAtRest && end !== undefined && event.at >= end) calmWrites += 1;
+      // A drain that its pods keep for hours comes to rest later.
+      const isLeaving = [...view.departures.values()].some((one) =>
+        underWay.includes(phaseOf(one)),
+      );
+      if (isLeaving) calmWrites = 0;
+      else if (isAtRest && end !== undefined && event.at >= end) calmWrites += 1;
       if (event.at - minuteAt >= minute) {
         minuteAt = event.at;
         inMinute = 0;
