@@ -156,8 +156,15 @@ function leftFrom({ departure, goneAt }: MissingMachine): number {
   return earliest(status.startedAt, noticedAt) ?? minus(goneAt, deletedLateMs);
 }
 
+/** How long after its launch a machine registers its Node at most. */
+const registersWithinMs = minutes(15);
+
+/** A Node that is registered again under its name, of a machine that was there, is no arrival. */
 function cameOf(nodes: readonly NodeFacts[]): readonly number[] {
-  return nodes.flatMap(({ createdAt }) => createdAt ?? []);
+  return nodes.flatMap(({ createdAt, instanceBornAt }) => {
+    if (createdAt === undefined || instanceBornAt === undefined) return createdAt ?? [];
+    return createdAt - instanceBornAt > registersWithinMs ? instanceBornAt : createdAt;
+  });
 }
 
 /**
@@ -168,8 +175,9 @@ function cameAndLeft(departures: readonly Departure[]): readonly number[] {
   const first = new Map<string, number>();
   for (const departure of departures) {
     const createdAt = departure.status.nodeCreatedAt ?? departure.createdAt;
-    const uid = uidOf(departure);
-    if (createdAt !== undefined) first.set(uid, Math.min(createdAt, first.get(uid) ?? createdAt));
+    // By its boot, a machine is the same one although its Node was registered again.
+    const key = departure.node.bootID ?? uidOf(departure);
+    if (createdAt !== undefined) first.set(key, Math.min(createdAt, first.get(key) ?? createdAt));
   }
   return [...first.values()];
 }

@@ -53,6 +53,22 @@ describe("a machine that has left", () => {
     expect(missingIn({ nodes: [before, after], departures })).toEqual({ spot: [] });
   });
 
+  it("is not replaced by a Node of a machine that was there, registered again", () => {
+    const departures = [left("n1", 60)];
+    const again = aNode("n2", { createdAt: minutesAgo(30), instanceBornAt: minutesAgo(600) });
+    expect(missingIn({ nodes: [again], departures })).toEqual({ spot: ["n1"] });
+    const fresh = { ...again, instanceBornAt: minutesAgo(32) };
+    expect(missingIn({ nodes: [fresh], departures })).toEqual({ spot: [] });
+  });
+
+  it("is not replaced by one that was registered again and has left since", () => {
+    const boot = (one: Departure) => ({ ...one, node: { ...one.node, bootID: "boot-2" } });
+    const before = boot(left("n2", 50, { status: { outcome: "Cancelled" }, createdAt: longAgo }));
+    const again = boot(left("n3", 10, { createdAt: minutesAgo(45) }));
+    const departures = [left("n1", 60), before, again];
+    expect(missingIn({ departures })).toEqual({ spot: ["n1", "n3"] });
+  });
+
   it("is replaced by a node of no policy, but that node replaces one machine only", () => {
     const unowned = [aNode("x1", { createdAt: minutesAgo(5) })];
     const departures = [left("n1", 60), left("n2", 30)];
