@@ -1,4 +1,4 @@
-import { isToFinish } from "./action/action-plan.ts";
+import { isBegunAhead, isToFinish } from "./action/action-plan.ts";
 import type { NodeFacts } from "./cluster/node.ts";
 import {
   because,
@@ -137,7 +137,7 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
   if (phase !== "Scheduled" && phase !== "Held") return underWay(departure, pass);
   const found = interruptionOf(departure, pass.nodes.get(departure.node.name));
   // The fast path starts departures under notice at once, according to the policy's reaction.
-  if (found?.event === "Noticed") return [];
+  if (found?.event === "Noticed" || isBegunAhead(departure)) return [];
   const isGone = found?.event === "NodeGone" || found?.event === "MachineReplaced";
   const taker = isGone ? takenBy(departure, pass) : undefined;
   if (taker !== undefined) {

@@ -215,6 +215,28 @@ describe("a cancelled departure", () => {
     expect(stage.world.marksOf("n1")).toEqual([]);
   });
 
+  it("undoes what a leader did that was killed before the start was recorded", async () => {
+    const leader = stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
+    await stage.giveNotice();
+    await stage.world.pass(seconds(5));
+    leader.abort();
+    await stage.world.pass(seconds(1));
+    const path = `/apis/lastcall.dev/v1alpha1/departures/${stage.world.departureOf("n1")?.metadata?.name}/status`;
+    const patchType = "application/merge-patch+json";
+    const status = { phase: "Scheduled", startedAt: null, timeline: [] };
+    stage.world.api.handle({ method: "PATCH", path, patchType, body: { status } });
+    stage.withdraw();
+    expect(stage.mute.inEffect).toHaveLength(1);
+    const evictions = () => stage.world.steps.filter((step) => step.startsWith("evict")).length;
+    const evictedBefore = evictions();
+    stage.startController();
+    await stage.world.pass(minutes(2));
+    expect(stage.mute.inEffect).toEqual([]);
+    expect(stage.world.marksOf("n1")).toEqual([]);
+    expect(stage.world.statusOf("n1")).toMatchObject({ phase: "Ended", outcome: "Cancelled" });
+    expect(evictions()).toBe(evictedBefore);
+  });
+
   it.each(["withdrawn", "deleted"] as const)(
     "undoes the others at once if a receiver does not respond when it is %s",
     async (how) => {

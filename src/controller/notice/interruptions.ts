@@ -1,7 +1,7 @@
 import { type Clock, Wakeup } from "../../contracts/clock.ts";
 import type { Fleet, FleetChange } from "../../contracts/cluster.ts";
 import type { Telemetry } from "../../contracts/telemetry.ts";
-import { isToFinish } from "../../core/action/action-plan.ts";
+import { isBegunAhead, isToFinish } from "../../core/action/action-plan.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import {
   type Departure,
@@ -207,7 +207,8 @@ export function reasonNotToStart(
   departure: Departure,
   policy: Policy,
 ): Omit<PhaseChange, "at"> | undefined {
-  if (!isToBegin(departure)) return undefined;
+  // One that has acted already starts all the same, so that it is rolled back.
+  if (!isToBegin(departure) || isBegunAhead(departure)) return undefined;
   if (departure.withdrawnAt !== undefined) {
     return { event: "Withdrawn", reason: "NoticeWithdrawn" };
   }

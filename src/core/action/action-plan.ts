@@ -237,6 +237,16 @@ function selfContained(kind: ActionRecord["kind"]): ActionSpec | undefined {
   }
 }
 
+/**
+ * Whether an earlier leader has acted ahead of the record, under a notice that was withdrawn since:
+ * the departure is recorded as not started, and has actions to undo.
+ */
+export function isBegunAhead({ status, withdrawnAt }: Departure): boolean {
+  const isWaiting = status.phase === "Scheduled" || status.phase === "Held";
+  const isWithdrawn = isWaiting && withdrawnAt !== undefined;
+  return isWithdrawn && undoableRecords(status.actions ?? []).length > 0;
+}
+
 /** Whether an ended departure still has actions to complete or to record. */
 export function isToFinish({ status }: Pick<Departure, "status">): boolean {
   return status.phase === "Ended" && (status.actions ?? []).some(isUnfinished);

@@ -31,8 +31,8 @@ export function newestRecords(
 
 /**
  * The record of an action that starts now, or that continues a run of an earlier process. One that
- * was undone starts anew, also while the roll-back is the last phase in the cluster: its undo
- * record is that of the former run, and a new one is written before anything is changed.
+ * was undone starts from nothing, also while the roll-back is the last phase in the cluster: its
+ * undo record is that of the former run, and a new one is written before anything is changed.
  */
 export function begunRecord(
   record: ActionRecord,
