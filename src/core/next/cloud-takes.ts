@@ -1,5 +1,11 @@
 import { isNoticed, isVoluntary } from "../departure/departure.ts";
-import { awaitedUntil, givenUpAt, reactionTo, stillRuns } from "../notice/interruption.ts";
+import {
+  awaitedUntil,
+  givenUpAt,
+  interruptionOf,
+  reactionTo,
+  stillRuns,
+} from "../notice/interruption.ts";
 import type { Policy } from "../policy/policy.ts";
 import { explain } from "../reason/reason.ts";
 import { formatDuration, plus, seconds } from "../time/time.ts";
@@ -47,8 +53,29 @@ export function takenByOthers(evaluation: Evaluation): StepFinding {
   if (!evaluation.isNoticed) {
     return { event: "GaveUp", reason: "MachineNotTaken", detail: notTaken(scene.policy) };
   }
-  if (stillRuns(departure, scene.node)) return { event: "GaveUp", reason: "NoticeOutlived" };
+  if (stillRuns(departure, scene.node)) return outlived(evaluation);
   evaluation.look(plus(now.at, runsAgainMs));
+  return "Wait";
+}
+
+/**
+ * The end of a departure whose machine the watch shows running after its notice. A watch may lag for
+ * long, so that a read has to show it too, unless it is refused.
+ */
+function outlived(evaluation: Evaluation): StepFinding {
+  const { departure, memory, now, scene } = evaluation;
+  const isOld = memory.outlived === undefined || now.ms >= memory.outlived.ms + runsAgainMs;
+  if (isOld) evaluation.remember({ outlived: { ms: now.ms, number: now.number } });
+  const { ms, number } = evaluation.memory.outlived ?? now;
+  const read = evaluation.need("nodeNow", number);
+  const isRefused = evaluation.faultOf("nodeNow")?.retryable === false;
+  if (read !== undefined || isRefused) {
+    const node = read === undefined ? scene.node : read.node;
+    if (stillRuns(departure, node)) return { event: "GaveUp", reason: "NoticeOutlived" };
+    const found = interruptionOf(departure, node);
+    if (found?.event === "NodeGone" || found?.event === "MachineReplaced") return found;
+  }
+  evaluation.lookAtMs(ms + runsAgainMs);
   return "Wait";
 }
 

@@ -85,6 +85,8 @@ export interface Memory {
         readonly isDenied?: boolean | undefined;
       }
     | undefined;
+  /** When a read was last asked for that shows whether the machine has outlived its notice. */
+  readonly outlived?: Pick<EvaluationTime, "ms" | "number"> | undefined;
   /** Since when the cloud is asked whether the machine still runs. */
   readonly evidence?: Pick<EvaluationTime, "ms" | "number"> | undefined;
   /** The notice that the marks on the node name. */

@@ -78,14 +78,47 @@ describe("a departure that was chosen, and whose notice did not come true", () =
     expect(requests.map(({ kind }) => kind)).toEqual(["Release"]);
   });
 
-  it("is given back if the policy leaves the release to others", () => {
-    const none = aPolicy({ instance: { ...aPolicy().instance, release: "None" } });
-    const told = statusNoticed(aDeparture(theNode, noticed), at(0));
-    const known = { ...noticed, status: told ?? releasing };
-    const scene = aScene({ departure: known, node: marked(), policy: none });
-    expect(next(scene, start, timeAt(hourMs, 2)).status).toMatchObject({
+  const none = aPolicy({ instance: { ...aPolicy().instance, release: "None" } });
+  const told = statusNoticed(aDeparture(theNode, noticed), at(0)) ?? releasing;
+  const awaited = aScene({
+    ...{ departure: { ...noticed, status: told }, node: marked(), policy: none },
+  });
+
+  it.each([
+    ["a read shows that it runs", { nodeNow: known({ node: marked() }, 2) }],
+    ["it may not be read", { nodeNow: failed() }],
+  ])("is given back if the policy leaves the release to others, and %s", (_, facts) => {
+    expect(next({ ...awaited, facts }, start, timeAt(hourMs, 2)).status).toMatchObject({
       ...{ phase: "RollingBack", reason: "NoticeOutlived" },
     });
+  });
+
+  it.each([
+    ["before the Node is read", {}],
+    ["while the API server is away", { nodeNow: failed({ retryable: true }) }],
+    [
+      "if its kubelet is silent by now",
+      { nodeNow: known({ node: { ...marked(), ready: false } }, 2) },
+    ],
+  ])("does not count as outlived by what a watch shows: %s", (_, facts) => {
+    const { status, needs, lookAgainAt } = next({ ...awaited, facts }, start, timeAt(hourMs, 2));
+    expect(status.phase).toBe("Releasing");
+    expect(needs).toContainEqual({ name: "nodeNow", since: 2 });
+    expect(lookAgainAt).toBe(at(hourMs + 20_000));
+  });
+
+  it.each([
+    [
+      "another machine",
+      { ...theNode, providerID: "gce://p/z/other", bootID: "b9" },
+      "MachineReplaced",
+    ],
+    ["nothing", undefined, "NodeGone"],
+  ])("ends as gone if a read shows %s under its name", (_, node, reason) => {
+    const facts = { nodeNow: known({ node }, 2), machineBehind: known("NobodyToAsk" as const, 9) };
+    const { status } = next({ ...awaited, facts }, start, timeAt(hourMs, 2));
+    expect(status).toMatchObject({ reason });
+    expect(["RollingBack", "Ended"]).toContain(status.phase);
   });
 });
 
