@@ -120,6 +120,7 @@ function lossesOf(
 ): readonly MissingMachine[] {
   const { policy, isCertain } = by;
   const losses = new Map<string, MissingMachine>();
+  const machineOf = byMachine(departures);
   for (const departure of departures) {
     const goneAt = departure.status.endedAt;
     if (goneAt === undefined || !hasLeft(departure)) continue;
@@ -127,11 +128,21 @@ function lossesOf(
     const mostMs = isCertain(departure) ? forMs : millis(Math.min(forMs, leastCertainMs));
     const untilAt = plus(goneAt, mostMs);
     if (untilAt <= goneAt) continue;
-    const { uid, bootID = "" } = departure.node;
     const isReleased = isOurs(departure);
-    losses.set(`${uid} ${bootID}`, { departure, goneAt, isReleased, untilAt });
+    const machine = `${uidOf(departure)} ${machineOf(departure)}`;
+    losses.set(machine, { departure, goneAt, isReleased, untilAt });
   }
   return [...losses.values()].sort((a, b) => a.goneAt - b.goneAt);
+}
+
+/**
+ * Names the machine of each departure by its boot, since a Node may be registered again. One that
+ * was requested by hand may name no boot: it means that of its node's other departures.
+ */
+function byMachine(departures: readonly Departure[]): (departure: Departure) => string {
+  const boots = new Map<string, string>();
+  for (const { node } of departures) if (node.bootID) boots.set(node.uid, node.bootID);
+  return ({ node }) => node.bootID || (boots.get(node.uid) ?? node.uid);
 }
 
 function expectedForMs(departure: Departure, { instance, replacement }: Policy): Millis {
@@ -173,10 +184,10 @@ function cameOf(nodes: readonly NodeFacts[]): readonly number[] {
  */
 function cameAndLeft(departures: readonly Departure[]): readonly number[] {
   const first = new Map<string, number>();
+  const machineOf = byMachine(departures);
   for (const departure of departures) {
     const createdAt = departure.status.nodeCreatedAt ?? departure.createdAt;
-    // By its boot, a machine is the same one although its Node was registered again.
-    const key = departure.node.bootID ?? uidOf(departure);
+    const key = machineOf(departure);
     if (createdAt !== undefined) first.set(key, Math.min(createdAt, first.get(key) ?? createdAt));
   }
   return [...first.values()];

@@ -167,6 +167,19 @@ describe("a machine that has left", () => {
     expect(missingIn({ departures }).spot).toHaveLength(1);
   });
 
+  it("is not replaced by its own node, which was also requested to leave, without its boot", () => {
+    const node = aNode("n1", { bootID: "boot-1" });
+    const request = left("n1", 10, {
+      ...{ name: "n1-asked", uid: "other", cause: "Manual", createdAt: minutesAgo(12) },
+      node: { name: "n1", uid: node.uid, providerID: node.providerID },
+      status: { outcome: "Cancelled" },
+    });
+    const planned = left("n1", 10, { node });
+    expect(missingIn({ departures: [planned, request] })).toEqual({ spot: ["n1"] });
+    const took = { ...request, status: { ...request.status, outcome: "Planned" } } as const;
+    expect(missingIn({ departures: [planned, took] }).spot).toHaveLength(1);
+  });
+
   it("counts for the policy that has taken its own one over", () => {
     const policies = [aPolicy(), aPolicy({ name: "spot-2", weight: 10 })];
     const departures = [left("n1", 5)];
