@@ -1,5 +1,5 @@
 import { isBegunAhead, isToFinish } from "./action/action-plan.ts";
-import type { NodeFacts } from "./cluster/node.ts";
+import { type NodeFacts, rivalOf } from "./cluster/node.ts";
 import {
   because,
   type Decision,
@@ -150,9 +150,10 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
 }
 
 /**
- * A user's request waits for its own instant, for a healthy fleet, for the budgets, for drains that
- * it could block, and until its machine can be released, but for no window or other gate. Its
- * deadline overrides fleet, budgets and drains, for one request after another. If its instant is
+ * A user's request waits for its own instant, while another tool removes the node, for a healthy
+ * fleet, for the budgets, for drains that it could block, and until its machine can be released,
+ * but for no window or other gate. Its deadline overrides fleet, budgets and drains, for one
+ * request after another. If its instant is
  * past the node's deadline, the planned departure comes first; whichever starts first takes the
  * node.
  */
@@ -165,6 +166,8 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   if (isLeavingByAnother(departure, pass)) return hold(departure, { reason: "Started" }, pass);
   if (departAt !== undefined && departAt > now) return early(departure, pass);
   if (departure.isResting) return [];
+  const rival = rivalOf(node);
+  if (rival !== undefined) return hold(departure, { reason: "LeftToOthers", detail: rival }, pass);
   const unread = pass.bad.get(departure.policy ?? pass.left.get(node.uid)?.blockedBy ?? "");
   if (unread !== undefined) return hold(departure, unreadableAs(unread), pass);
   const policy = policyFor(departure, node, snapshot.policies);

@@ -164,6 +164,25 @@ describe("a person's request for an instant past the node's deadline", () => {
   });
 });
 
+describe("a person's request for a node that another tool removes", () => {
+  const taints = [{ key: "ToBeDeletedByClusterAutoscaler", effect: "NoSchedule" }] as const;
+  const marked = node({ taints: [...taints] });
+  const request = departure({ cause: "Manual", departAt: plus(now, minutes(-1)) });
+
+  it.each([
+    ["", {}],
+    [", also past its own deadline", { deadlineAt: plus(now, seconds(-30)) }],
+  ])("waits%s, and starts when the tool has changed its mind", (_, more) => {
+    const due = { ...request, ...more };
+    const [held] = decided(world({ nodes: [marked], departures: [due] }));
+    expect(held).toMatchObject({ event: "Blocked", reason: "LeftToOthers" });
+    expect(held?.explain).toContain("cluster-autoscaler");
+    const status = { phase: "Held", reason: "LeftToOthers", leftTo: "cluster-autoscaler" } as const;
+    const waiting = { ...due, status: { ...status, timeline: [] } };
+    expect(inShort(world({ departures: [waiting] }))).toEqual(["Begin Due: Requested"]);
+  });
+});
+
 describe("a person's request that a budget delays past the node's deadline", () => {
   it("gives way to the planned departure, which is forced at the end of the lifetime", () => {
     const policies = [{ ...spot, budgets: [{ kind: "PerHour", perHour: 1 }] as const }];
