@@ -59,8 +59,8 @@ export function takenByOthers(evaluation: Evaluation): StepFinding {
 }
 
 /**
- * The end of a departure whose machine the watch shows running after its notice. A watch may lag for
- * long, so that a read has to show it too, unless it is refused.
+ * The end of a departure whose machine the watch shows running after its notice. A watch may lag
+ * for long, so that a read has to show it too, unless it is refused.
  */
 function outlived(evaluation: Evaluation): StepFinding {
   const { departure, memory, now, scene } = evaluation;
