@@ -1,22 +1,25 @@
 import { type Checker, keepsFromNodes, newsMs, stopsActs, stopsNews } from "../checker.ts";
 import { durationMs } from "../policy-oracle.ts";
 import type { At } from "../trace.ts";
-import { type DepartureObject, isVoluntary, marks, phaseOf, underWay, type View } from "../view.ts";
+import {
+  type DepartureObject,
+  isVoluntary,
+  marks,
+  type PodObject,
+  phaseOf,
+  underWay,
+  type View,
+} from "../view.ts";
 
 const minute = 60_000;
 
 /** How long a phase may last when everybody can act; undefined: the policy sets no limit. */
-function boundOf(phase: string, node: string, view: View): number | undefined {
+function boundOf({ phase, graceMs }: Entered, view: View): number | undefined {
   const policy = view.policyUnderWay();
   if (phase === "Preparing") return 10 * minute + durationMs(policy.replacement?.timeout ?? "0s");
   if (phase === "Draining") {
     if (policy.drain.onTimeout === "Wait") return undefined;
-    // A pod that has been asked does not come back: it has its whole grace.
-    const graces = view
-      .podsOn(node)
-      .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
-      .map(({ spec }) => (spec.terminationGracePeriodSeconds ?? 30) * 1000);
-    return 10 * minute + durationMs(policy.drain.timeout) + Math.max(0, ...graces);
+    return 10 * minute + durationMs(policy.drain.timeout) + graceMs;
   }
   if (phase === "Releasing") return 30 * minute + durationMs(policy.instance.awaitMachine);
   return 10 * minute;
@@ -26,9 +29,17 @@ interface Entered {
   readonly phase: string;
   readonly node: string;
   readonly at: At;
-  /** The longest one so far. */
-  bound: number;
+  /** The longest grace of a pod that has been asked to leave: it has all of it, also if it ends. */
+  graceMs: number;
   isTold: boolean;
+}
+
+function noteGrace({ metadata, spec }: PodObject, entered: ReadonlyMap<string, Entered>): void {
+  if (metadata.deletionTimestamp === undefined) return;
+  const graceMs = (spec.terminationGracePeriodSeconds ?? 30) * 1000;
+  for (const its of entered.values()) {
+    if (its.node === spec.nodeName) its.graceMs = Math.max(its.graceMs, graceMs);
+  }
 }
 
 export const phasesEnd: Checker = {
@@ -37,6 +48,9 @@ export const phasesEnd: Checker = {
   start: () => {
     const entered = new Map<string, Entered>();
     return (event, view) => {
+      if (event.kind === "Change" && event.storage === "pods") {
+        noteGrace(event.object as PodObject, entered);
+      }
       if (event.kind === "Change" && event.storage.startsWith("departures.")) {
         const departure = event.object as DepartureObject;
         const { uid } = departure.metadata;
@@ -47,22 +61,19 @@ export const phasesEnd: Checker = {
         else if (entered.get(uid)?.phase !== phase)
           entered.set(uid, {
             ...{ phase, node: departure.spec.node.name, at: event.at },
-            ...{ bound: 0, isTold: false },
+            ...{ graceMs: 0, isTold: false },
           });
       }
       for (const [uid, its] of entered) {
         // No bound is shorter, and this comes for every event.
         if (event.at - its.at <= 10 * minute) continue;
-        const now = boundOf(its.phase, its.node, view);
-        if (its.isTold || now === undefined) continue;
-        // The last pod takes its grace with it, and the phase still has to end.
-        its.bound = Math.max(its.bound, now);
-        const { bound } = its;
-        if (event.at - its.at <= bound) continue;
+        const bound = boundOf(its, view);
+        if (its.isTold || bound === undefined || event.at - its.at <= bound) continue;
         const isMeant = (name: string): boolean =>
           stopsActs(name) ||
-          // Lists that lack a Departure hide it from whoever would end it.
+          // Lists that lack a Departure, or show it before its start, hide it from whoever leads.
           name === "watch-partial" ||
+          name === "watch-stale" ||
           // Nobody can uncordon a node that may not be written.
           (its.phase === "RollingBack" && keepsFromNodes(name)) ||
           (its.phase === "Releasing" && /^(slow-stop|release-forgotten|refuse-node)/.test(name));
