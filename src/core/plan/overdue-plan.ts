@@ -209,11 +209,13 @@ function isKept({ keptAt, release }: Job): boolean {
 }
 
 /**
- * The reached gap is that of the other departures. If two of them share an instant, it is 0, which
- * would let every overdue node leave at once; then only the wanted gap counts.
+ * The reached gap is that of the other departures that are still ahead: two that are due did not
+ * start at their instants. If two share an instant, it is 0, which would let every overdue node
+ * leave at once; then only the wanted gap counts.
  */
-function overdueGap({ policy, placed }: AroundOverdue): number {
-  const reached = smallestGapMs(placed.map((one) => one.departAt)) ?? 0;
+function overdueGap({ at, policy, placed }: AroundOverdue): number {
+  const ahead = placed.filter(({ departAt }) => departAt >= at);
+  const reached = smallestGapMs(ahead.map((one) => one.departAt)) ?? 0;
   return reached > 0 ? Math.min(policy.spacing.minMs, reached) : policy.spacing.minMs;
 }
 

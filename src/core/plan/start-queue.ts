@@ -17,11 +17,12 @@ export function leastGapMs(minMs: Millis): number {
 
 /**
  * When a departure that is not in the queue may start at the earliest: the newest start may have
- * come at another instant than the plan had for it.
+ * come at another instant than the plan had for it, and instants do not move while another one of
+ * the policy is due.
  */
 export function clearOfLastStart({ lastStart, gap, minMs }: QueueSpacing): Instant | undefined {
   if (lastStart === undefined) return undefined;
-  return instant(Math.ceil(lastStart + Math.min(gap / 2, leastGapMs(minMs))));
+  return instant(Math.ceil(lastStart + Math.min(gap, leastGapMs(minMs))));
 }
 
 type Queued = Pick<PlannedDeparture, "reason" | "deadlineAt" | "endsAt">;

@@ -133,11 +133,12 @@ export function queued(
 }
 
 /**
- * The instants that others keep their gap from, because they cannot be moved. Of late departures
- * only the newest counts, because the gaps between them can no longer be improved.
+ * The instants that others keep their gap from, because they cannot be moved. Of those that are
+ * late, or leave in closed hours one after the other, only the newest counts, because the gaps
+ * between them can no longer be improved.
  */
 export function wallsOf(due: readonly DueDeparture[]): readonly number[] {
-  const onTime = due.filter(({ isLate }) => !isLate);
+  const onTime = due.filter(({ isLate, isForced }) => !isLate && !isForced);
   return (onTime.length > 0 ? onTime : due.slice(-1)).map(({ at }) => at);
 }
 
