@@ -133,9 +133,8 @@ export function queued(
 }
 
 /**
- * The instants that others keep their gap from, because they cannot be moved. Of those that are
- * late, or leave in closed hours one after the other, only the newest counts, because the gaps
- * between them can no longer be improved.
+ * The instants that others keep their gap from, because they cannot be moved. Of late ones, and of
+ * those in closed hours, only the newest counts: the gaps between them can no longer be improved.
  */
 export function wallsOf(due: readonly DueDeparture[]): readonly number[] {
   const onTime = due.filter(({ isLate, isForced }) => !isLate && !isForced);

@@ -141,8 +141,8 @@ export const startsKeepPace: Checker = {
       const bestMs = bestGapMs(policy, { from: sentAt, ranges, wantedMs });
       lastOf.set(ofPolicy, { at: sentAt, name, bestMs });
       if (last === undefined || last.name === name) return undefined;
-      // A server that shows Departures of long ago, or not all, hides when the last one started, and
-      // by a wrong clock every node may be past its end.
+      // A server that shows Departures of long ago, or not all, hides when the last one started,
+      // and by a wrong clock every node may be past its end.
       const isStale = (fault: string): boolean =>
         /^(watch-stale|watch-partial|server-clock-off)$/.test(fault);
       if (view.troubledMs({ from: last.at, to: sentAt }, isStale, 60_000) > 0) return undefined;
