@@ -23,17 +23,15 @@ export function volumesDetached(evaluation: Evaluation): StepFinding {
     }, evaluation);
   const left = attached && awaitedVolumes(attached, end.staying);
   if (left?.length === 0) return undefined;
-  const untilAt = volumesUntil(end, evaluation);
-  // A clock that was set back since makes it no longer than it is for a node that is empty now.
   const untilMs = (evaluation.memory.emptyMs ?? now.ms) + end.rule.timeoutMs;
-  if (now.at >= untilAt || now.ms >= untilMs)
+  const untilAt = evaluation.endOfWait(volumesUntil(end, evaluation), untilMs);
+  if (now.at >= untilAt)
     return withoutVolumes(() => {
       const detail = left === undefined ? "which ones is not known" : namesOf(left);
       evaluation.says.push({ kind: "VolumesLeft", detail });
     }, evaluation);
   if (left !== undefined) evaluation.report("VolumeWait", namesOf(left));
   evaluation.look(untilAt);
-  evaluation.lookAtMs(untilMs);
   return "Wait";
 }
 
@@ -77,13 +75,11 @@ export function loadBalancersLeft(evaluation: Evaluation): StepFinding {
   const beganAt = drainBeganAt(status) ?? now.at;
   const { loadBalancerDelayMs } = scene.policy.instance;
   const waitedAt = plus(beganAt, loadBalancerDelayMs);
-  const untilAt = earlier(cloudDeadline(evaluation.departure) ?? waitedAt, waitedAt);
-  // A clock that was set back since makes it no longer than it is for a phase that begins now.
-  const untilMs = memory.phase.ms + loadBalancerDelayMs;
-  if (now.at >= untilAt || now.ms >= untilMs) return undefined;
+  const leftAt = earlier(cloudDeadline(evaluation.departure) ?? waitedAt, waitedAt);
+  const untilAt = evaluation.endOfWait(leftAt, memory.phase.ms + loadBalancerDelayMs);
+  if (now.at >= untilAt) return undefined;
   evaluation.report("LoadBalancerWait", formatInstant(untilAt));
   evaluation.look(untilAt);
-  evaluation.lookAtMs(untilMs);
   return "Wait";
 }
 

@@ -3,7 +3,7 @@ import type { PodFacts } from "../cluster/pod.ts";
 import { hasReserved, reasonSince } from "../departure/ledger.ts";
 import { nextReservationStep, type ReservationStep } from "../drain/placeholder-plan.ts";
 import { planDrain } from "../drain-plan/drain-plan.ts";
-import { type Instant, plus } from "../time/time.ts";
+import { type Instant, minus, plus } from "../time/time.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
 import { ownPods, trust } from "./pod-owner.ts";
 import type { FactName } from "./scene.ts";
@@ -20,8 +20,12 @@ export function capacityReserved(evaluation: Evaluation): StepFinding {
   if (replacement.when === "None" || evaluation.isPressing || isOver) return undefined;
   if (reasonSince(evaluation.status, "ReplacementWait") === undefined)
     evaluation.report("ReplacementWait");
-  const sinceAt = reasonSince(evaluation.status, "ReplacementWait") ?? now.at;
-  const endsAt = plus(sinceAt, replacement.timeoutMs);
+  const reservingMs = memory.reservingMs ?? now.ms;
+  evaluation.remember({ reservingMs });
+  const recordedAt = reasonSince(evaluation.status, "ReplacementWait") ?? now.at;
+  const untilAt = plus(recordedAt, replacement.timeoutMs);
+  const endsAt = evaluation.endOfWait(untilAt, reservingMs + replacement.timeoutMs);
+  const sinceAt = minus(endsAt, replacement.timeoutMs);
   evaluation.look(endsAt);
   const step = stepOf(evaluation, sinceAt);
   if (step === "Unlisted")

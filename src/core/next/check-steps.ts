@@ -176,7 +176,10 @@ export function allowed(evaluation: Evaluation): StepFinding {
   );
   if (held !== undefined) return heldBack({ ...blocked(held), until: held.retryAt }, evaluation);
   const startedAt = begunLastAt(status);
-  const isOld = startedAt !== undefined && now.at > plus(startedAt, startValidMs(policy));
+  const validMs = startValidMs(policy);
+  const isOld =
+    startedAt !== undefined &&
+    now.at > evaluation.endOfWait(plus(startedAt, validMs), memory.phase.ms + validMs);
   return isOld ? heldBack(blocked({ reason: "StartLapsed" }), evaluation) : undefined;
 }
 

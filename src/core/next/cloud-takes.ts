@@ -35,17 +35,20 @@ const runsAgainMs = seconds(20);
  */
 export function takenByOthers(evaluation: Evaluation): StepFinding {
   if (!isCloudsToTake(evaluation)) return undefined;
-  const { status, departure, scene, now } = evaluation;
+  const { status, departure, scene, memory, now } = evaluation;
   // This reason must stay in the status: the next leader depends on it.
   if (status.reason !== "ReleaseFailed" && status.reason !== "AwaitingMachine") {
     const { node, deadlineAt } = departure;
     const message = explain("AwaitingMachine", { node: node.name, deadlineAt });
     evaluation.intend({ ...status, reason: "AwaitingMachine", message });
   }
-  const untilAt = evaluation.isNoticed
+  const recordedAt = evaluation.isNoticed
     ? givenUpAt(departure)
     : awaitedUntil(departure, scene.policy);
-  if (untilAt === undefined) return "Wait";
+  if (recordedAt === undefined) return "Wait";
+  // The end of a notice is the cloud's, and nothing of it is counted here.
+  const awaitedMs = memory.phase.ms + scene.policy.instance.awaitMachineMs;
+  const untilAt = evaluation.isNoticed ? recordedAt : evaluation.endOfWait(recordedAt, awaitedMs);
   if (now.at < untilAt) {
     evaluation.look(untilAt);
     return "Wait";

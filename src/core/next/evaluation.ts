@@ -11,7 +11,7 @@ import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
 import { isSameJson } from "../json/json-field.ts";
 import { policyToRecord } from "../notice/interruption.ts";
 import type { Reason } from "../reason/reason.ts";
-import { earliest, type Instant, millis, plus } from "../time/time.ts";
+import { earlier, earliest, type Instant, millis, plus } from "../time/time.ts";
 import { type DrainEnd, freshMemory, inFlightOf, type Memory } from "./memory.ts";
 import { type DepartureRequest, type RequestAnswer, writesNode } from "./request.ts";
 import { isHurried, longestPause } from "./retry-pause.ts";
@@ -128,6 +128,14 @@ export class Evaluation {
 
   lookAtMs(ms: number): void {
     this.look(plus(this.now.at, millis(Math.max(1, Math.ceil(ms - this.now.ms)))));
+  }
+
+  /**
+   * When a wait ends: at an instant that is computed from a recorded one, which outlives the
+   * process, and no later than at `untilMs`. A clock that was set back makes no wait longer.
+   */
+  endOfWait(untilAt: Instant, untilMs: number): Instant {
+    return earlier(untilAt, plus(this.now.at, millis(Math.ceil(untilMs - this.now.ms))));
   }
 
   /** A fact that something waits for; undefined while it is not known, or older than `since`. */

@@ -102,6 +102,8 @@ export interface Memory {
   /** A precondition of the drain that was not met in time; the drain proceeds without it. */
   readonly missed?: Pick<PhaseResult, "reason" | "detail"> | undefined;
   readonly reserved?: true | undefined;
+  /** Since when capacity is reserved here (monotonic). */
+  readonly reservingMs?: number | undefined;
   /** The actions before the drain have begun, although the phase has not. */
   readonly isDrainNear?: true | undefined;
   /** Since when the list of placeholders to remove is waited for (monotonic). */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { loadBalancersLeft, volumesDetached } from "../../../src/core/next/after-drain-steps.ts";
+import { takenByOthers } from "../../../src/core/next/cloud-takes.ts";
 import { Evaluation } from "../../../src/core/next/evaluation.ts";
 import { freshMemory } from "../../../src/core/next/memory.ts";
 import { minutes } from "../../../src/core/time/time.ts";
@@ -36,5 +37,21 @@ describe("a wait after the drain lasts no longer on a clock that was set back", 
   it("for volumes", () => {
     expect(volumesDetached(setBack(rule.timeoutMs - 1))).toBe("Wait");
     expect(volumesDetached(setBack(rule.timeoutMs))).toBeUndefined();
+  });
+
+  it("for somebody else who ends the machine", () => {
+    const awaiting = (ms: number): Evaluation => {
+      const others = { ...policy, instance: { ...policy.instance, release: "None" } } as const;
+      const status = statusIn(["Preparing", "Draining", "Releasing"]);
+      const scene = aScene({ departure: { status }, policy: aPolicy(others) });
+      const memory = freshMemory(timeAt(0, 1));
+      return new Evaluation(scene, memory, { at: at(ms - 3_600_000), ms, number: 2 });
+    };
+    const { awaitMachineMs } = policy.instance;
+    const early = awaiting(awaitMachineMs - 1);
+    expect([takenByOthers(early), early.lookAgainAt]).toEqual([
+      ...["Wait", at(awaitMachineMs - 3_600_000)],
+    ]);
+    expect(takenByOthers(awaiting(awaitMachineMs))).toMatchObject({ reason: "MachineNotTaken" });
   });
 });

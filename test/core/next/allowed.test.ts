@@ -58,3 +58,10 @@ it.each([
     expect(lapsed).toMatchObject({ phase: "Held", reason: "StartLapsed" });
   },
 );
+
+it("a start is valid for no longer on a clock that was set back", () => {
+  const scene = aScene({ departure: begun, facts: checked() });
+  const setBack = { ...timeAt(120_001 - 3_600_000, 2), ms: 120_001 };
+  const { status } = next(scene, freshMemory(timeAt(0, 1)), setBack);
+  expect(status).toMatchObject({ phase: "Held", reason: "StartLapsed" });
+});

@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { capacityReserved } from "../../../src/core/next/capacity-steps.ts";
+import { Evaluation } from "../../../src/core/next/evaluation.ts";
 import { freshMemory, type Memory } from "../../../src/core/next/memory.ts";
 import { type Next, next } from "../../../src/core/next/next.ts";
 import type { DepartureScene } from "../../../src/core/next/scene.ts";
@@ -177,5 +179,25 @@ describe("a drain whose node could not be read when it began", () => {
 
   it("is given up if that is refused for its timeout", () => {
     expect(phaseWith("API_REFUSED")).toBe("RollingBack");
+  });
+});
+
+describe("a wait before the drain lasts no longer on a clock that was set back", () => {
+  /** So long after the phase began, on a clock that was set back by an hour since. */
+  const setBack = (ms: number) => ({ at: at(ms - 3_600_000), ms, number: 2 });
+
+  it("for capacity", () => {
+    const status = statusIn(["Preparing", "ReplacementWait" as never]);
+    const scene = aScene({
+      departure: { status: { ...status, phase: "Preparing" } },
+      policy: reserving,
+    });
+    const memory = { ...start, reservingMs: 0 };
+    const evaluate = (ms: number) => new Evaluation(scene, memory, setBack(ms));
+    const early = evaluate(59_999);
+    expect([capacityReserved(early), early.lookAgainAt]).toEqual(["Wait", at(60_000 - 3_600_000)]);
+    const late = evaluate(60_000);
+    expect(capacityReserved(late)).toBeUndefined();
+    expect(late.memory.missed?.reason).toBe("ReplacementTimeout");
   });
 });

@@ -114,8 +114,8 @@ export const endMutants: readonly Mutant[] = [
     edits: [
       edit(
         "core/next/cloud-takes.ts",
-        'if (untilAt === undefined) return "Wait";',
-        'if (untilAt === undefined || !evaluation.isNoticed) return "Wait";',
+        'if (recordedAt === undefined) return "Wait";',
+        'if (recordedAt === undefined || !evaluation.isNoticed) return "Wait";',
       ),
     ],
     kinds: anyKind,

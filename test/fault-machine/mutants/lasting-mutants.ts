@@ -28,11 +28,7 @@ export const lastingMutants: readonly Mutant[] = [
         "if (held !== undefined) return",
         'if (held?.reason === "AlertsFiring") return',
       ),
-      edit(
-        "core/next/check-steps.ts",
-        "const isOld = startedAt !== undefined &&",
-        "const isOld = startedAt === undefined &&",
-      ),
+      edit("core/next/check-steps.ts", "startedAt !== undefined &&", "startedAt === undefined &&"),
       edit(
         "core/next/given-up.ts",
         "startFailingMs: Millis = minutes(1)",
