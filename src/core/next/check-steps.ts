@@ -6,6 +6,7 @@ import {
 } from "../departure/drain-reason.ts";
 import { begunLastAt, type PhaseResult, reasonSince } from "../departure/ledger.ts";
 import { planDrain } from "../drain-plan/drain-plan.ts";
+import { isSameJson } from "../json/json-field.ts";
 import { asksOutside, holdsSinceStart } from "../limits/gate.ts";
 import { departureAnnotation } from "../notice/interruption.ts";
 import { machineLost } from "../notice/machine-lost.ts";
@@ -163,6 +164,7 @@ export function allowed(evaluation: Evaluation): StepFinding {
   if (unhealthy !== undefined) return heldBack(blocked(unhealthy), evaluation);
   if (cause !== "Planned") return undefined;
   const policy = scene.newestPolicy();
+  const lapsed = (): StepFinding => heldBack(blocked({ reason: "StartLapsed" }), evaluation);
   const { cordon } = memory.asked;
   const isAsked = cordon !== undefined && asksOutside(policy);
   const gates = isAsked
@@ -175,12 +177,14 @@ export function allowed(evaluation: Evaluation): StepFinding {
     (hold) => !isForced || isFirm(hold),
   );
   if (held !== undefined) return heldBack({ ...blocked(held), until: held.retryAt }, evaluation);
+  // Deadline, budgets, waves and pace were those of the policy as it was.
+  if (!isSameJson(policy, scene.policy)) return lapsed();
   const startedAt = begunLastAt(status);
   const validMs = startValidMs(policy);
   const isOld =
     startedAt !== undefined &&
     now.at > evaluation.endOfWait(plus(startedAt, validMs), memory.phase.ms + validMs);
-  return isOld ? heldBack(blocked({ reason: "StartLapsed" }), evaluation) : undefined;
+  return isOld ? lapsed() : undefined;
 }
 
 /** Whether the cordon is on its way or answered: what allowed it was asked when it was sent. */

@@ -168,8 +168,7 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
     `leaves now, because its deadline ${time(f.deadlineAt)} allows no later start`,
   BudgetImpossible: (f) => `has pods whose budgets can never allow an eviction${after(f)}`,
   NoCapacityElsewhere: (f) => `has pods that may fit on no other node${after(f)}`,
-  StartLapsed: () =>
-    "waits to be planned again, because nobody could act when its departure had started",
+  StartLapsed: () => "waits to be planned again, because what allowed its start is out of date",
   ConflictWait: (f) => `waits, because its drain and another could block each other${after(f)}`,
   ReplacementWait: (f) => `waits for capacity for its pods on other nodes${after(f)}`,
   ReplacementTimeout: (f) => `found no capacity for its pods on other nodes in time${after(f)}`,

@@ -57,7 +57,7 @@ export const explained: Readonly<Record<Reason, string>> = {
   DeadlineForces: "は期限 {deadlineAt} より遅い開始が許されないため、今出発します",
   BudgetImpossible: "には予算が退避を決して許さない Pod があります[: {detail}]",
   NoCapacityElsewhere: "には他のノードに収まらないかもしれない Pod があります[: {detail}]",
-  StartLapsed: "は出発開始後に誰も操作できなかったため、再計画を待ちます",
+  StartLapsed: "は出発の開始を許した条件が古くなったため、再計画を待ちます",
   ConflictWait: "は他のドレインと互いに妨げ合うおそれがあるため待ちます[: {detail}]",
   ReplacementWait: "は他のノードに Pod の場所ができるのを待ちます[: {detail}]",
   ReplacementTimeout: "は時間内に他のノードに Pod の場所を得られませんでした[: {detail}]",

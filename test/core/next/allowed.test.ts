@@ -65,3 +65,12 @@ it("a start is valid for no longer on a clock that was set back", () => {
   const { status } = next(scene, freshMemory(timeAt(0, 1)), setBack);
   expect(status).toMatchObject({ phase: "Held", reason: "StartLapsed" });
 });
+
+it("a start lapses if its policy is changed before the cordon: deadline and budgets may be others", () => {
+  const patient = aPolicy({ ...policy, lifetime: { ...policy.lifetime, reserveMs: minutes(5) } });
+  const changed = aScene({ departure: begun, facts: checked(), newestPolicy: () => patient });
+  const { status } = next(changed, freshMemory(timeAt(0, 1)), timeAt(10, 2));
+  expect(status).toMatchObject({ phase: "Held", reason: "StartLapsed" });
+  const read = aScene({ departure: begun, facts: checked(), newestPolicy: () => ({ ...policy }) });
+  expect(next(read, freshMemory(timeAt(0, 1)), timeAt(10, 2)).status.phase).toBe("Preparing");
+});
