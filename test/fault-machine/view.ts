@@ -123,6 +123,12 @@ export class View {
     return this.policies.findLast((one) => one.at <= at)?.spec;
   }
 
+  /** The versions of the policy that were in force during a span; undefined: there was none. */
+  policiesIn({ from, to }: { from: At; to: At }): readonly (PolicySpec | undefined)[] {
+    const changes = this.policies.filter(({ at }) => at > from && at <= to);
+    return [this.policyAt(from), ...changes.map(({ spec }) => spec)];
+  }
+
   /** By which what is under way goes on: one that is deleted holds for what has begun with it. */
   policyUnderWay(): PolicySpec {
     return this.policies.findLast(({ spec }) => spec !== undefined)?.spec ?? this.world.policy;

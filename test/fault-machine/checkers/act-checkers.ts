@@ -362,7 +362,10 @@ export const notDrainedInVain: Checker = {
         return undefined;
       }
       const since = untaken.get(bootOf(node)) ?? Number.NEGATIVE_INFINITY;
-      if (departure.spec.cause === "Planned" && event.at < since + leastRestMs) {
+      // A rest is counted between two instants of the API server's clock.
+      const isReset =
+        view.troubledMs({ from: since, to: event.at }, (name) => name === "server-clock-off") > 0;
+      if (departure.spec.cause === "Planned" && event.at < since + leastRestMs && !isReset) {
         return `${event.object.metadata.name} was evicted from ${node.metadata.name}, ${Math.round((event.at - since) / 60_000)} min after nobody had taken its machine`;
       }
       const known = blocked.get(node.metadata.uid);

@@ -58,11 +58,9 @@ export const startIsAllowed: Checker = {
       const { name } = node.metadata;
       const known = sentAt - newsMs;
       const policy = view.policyAt(known);
+      const versions = view.policiesIn({ from: known, to: sentAt });
       const closed = (isClosed: (policy: PolicySpec, at: At) => boolean): boolean =>
-        [known, sentAt].every((at) => {
-          const then = view.policyAt(at);
-          return then !== undefined && isClosed(then, at);
-        });
+        versions.every((one) => one && isClosed(one, known) && isClosed(one, sentAt));
       if (policy === undefined && view.policyAt(sentAt) === undefined) {
         return `${name} started to leave although its policy was deleted`;
       }
@@ -75,8 +73,9 @@ export const startIsAllowed: Checker = {
           return `${name} started to leave although ${held} is held`;
       }
       const machine = view.machines.get(name);
-      const isForced =
-        machine !== undefined && sentAt >= deadlineOf(policy, machine.bornAt) - 60_000;
+      const isForced = versions.some(
+        (one) => one && machine && sentAt >= deadlineOf(one, machine.bornAt) - 60_000,
+      );
       if (isForced) return undefined;
       const isFrozen = closed(({ gates }, at) => Date.parse(gates?.freezeUntil ?? "") > at);
       if (isFrozen) return `${name} started to leave under a freeze, before its deadline`;
@@ -94,18 +93,18 @@ export const startIsInBudget: Checker = {
     onStart(({ node, sentAt }, view) => {
       const { name } = node.metadata;
       const known = sentAt - newsMs;
-      const policy = view.policyAt(known);
-      const budget = policy?.budgets?.[0]?.nodes;
       const machine = view.machines.get(name);
-      if (policy === undefined || budget === undefined || !couldKnow(view, sentAt))
-        return undefined;
       // Only the end of its life overrides the budget, for one node after another.
-      if (
-        machine !== undefined &&
-        sentAt >= endOfLife(policy, machine.bornAt) - durationMs(policy.lifetime.reserve)
-      ) {
-        return undefined;
-      }
+      const limits = view.policiesIn({ from: known, to: sentAt }).map((policy) => {
+        const budget = policy?.budgets?.[0]?.nodes;
+        const isLast =
+          policy !== undefined &&
+          machine !== undefined &&
+          sentAt >= endOfLife(policy, machine.bornAt) - durationMs(policy.lifetime.reserve);
+        return isLast ? undefined : budget;
+      });
+      const budget = Math.max(...limits.map((limit) => limit ?? Number.POSITIVE_INFINITY));
+      if (!couldKnow(view, sentAt)) return undefined;
       const out = [...view.unusable].filter(
         ([other, { since, why }]) =>
           other !== name && since <= known && why !== "Taken" && why !== "Booting",

@@ -1,0 +1,130 @@
+/** What checkers must not excuse, and what they must: traces of a few events. */
+import { describe, expect, it } from "vitest";
+import type { ModelObject } from "../../src/sim/api/store/object-store.ts";
+import type { Checker } from "./checker.ts";
+import { notDrainedInVain } from "./checkers/act-checkers.ts";
+import { startIsInBudget } from "./checkers/start-checkers.ts";
+import type { TraceEvent } from "./trace.ts";
+import { marks, View } from "./view.ts";
+import type { PolicySpec, World } from "./world.ts";
+
+const policy: PolicySpec = {
+  lifetime: { max: "3h", reserve: "20m" },
+  spacing: { mode: "Late", min: "10m" },
+  budgets: [{ nodes: 1 }],
+  drain: { timeout: "5m", onTimeout: "RollBack" },
+  instance: { release: "None", awaitMachine: "10m" },
+};
+
+const world: World = {
+  ...{ seed: 1, hours: 4, replicas: 1, nodes: [], workloads: [], policy, faults: [] },
+  machines: { bootSeconds: 50, recreateSeconds: 10, stopSeconds: 20 },
+};
+
+const minute = 60_000;
+const hour = 60 * minute;
+
+/** What a checker says of a trace. */
+function verdictOf({ start }: Checker, trace: readonly TraceEvent[]): readonly string[] {
+  const view = new View(world);
+  const judge = start();
+  return trace.flatMap((event) => {
+    view.apply(event);
+    return judge(event, view) ?? [];
+  });
+}
+
+function change(at: number, storage: string, object: object, previous?: object): TraceEvent {
+  const type = previous === undefined ? "ADDED" : "MODIFIED";
+  const objects = { object: object as ModelObject, previous: previous as ModelObject | undefined };
+  return { kind: "Change", at, storage, type, ...objects };
+}
+
+function policyIs(at: number, spec: PolicySpec): TraceEvent {
+  return change(at, "departurepolicies.lastcall.dev", { metadata: { name: "spot" }, spec });
+}
+
+function node(name: string, ready: "True" | "False", departure?: string): object {
+  const annotations = departure === undefined ? {} : { [marks.departure]: departure };
+  return {
+    metadata: { name, uid: `uid-${name}`, annotations },
+    spec: { unschedulable: departure !== undefined },
+    status: { conditions: [{ type: "Ready", status: ready }] },
+  };
+}
+
+function machine(at: number, name: string, bornAt = at): TraceEvent {
+  const its = { name, id: `id-${name}`, bornAt, because: undefined };
+  return { kind: "Machine", at, what: "Registered", ...its };
+}
+
+function departure(over: object = {}): object {
+  const spec = { node: { name: "n1", uid: "uid-n1" }, cause: "Planned", policy: "spot" };
+  return { metadata: { name: "d1", uid: "uid-d1" }, spec, ...over };
+}
+
+describe("start-is-in-budget", () => {
+  /** n1 starts at two hours although n2 is not ready; its policy was changed in between. */
+  const started = (...edits: readonly TraceEvent[]): readonly TraceEvent[] => {
+    const at = 2 * hour;
+    const [open, marked] = [node("n1", "True"), node("n1", "True", "d1")];
+    const path = "/api/v1/nodes/n1";
+    return [
+      policyIs(0, policy),
+      ...[machine(0, "n1"), machine(0, "n2")],
+      ...[change(0, "nodes", open), change(0, "nodes", node("n2", "False"))],
+      change(at - minute, "departures.lastcall.dev", departure()),
+      ...edits,
+      change(at, "nodes", marked, open),
+      {
+        ...{ kind: "Request", process: "controller-0.1", sentAt: at, at, method: "PATCH", path },
+        ...{ body: undefined, status: 200, answer: "Arrived" },
+      },
+    ];
+  };
+  const short = { ...policy, lifetime: { max: "1h", reserve: "20m" } };
+
+  it("is broken by a start beside a node that is out", () => {
+    expect(verdictOf(startIsInBudget, started())).toHaveLength(1);
+  });
+
+  it("is not by one that a policy allowed which was changed a moment ago", () => {
+    const edits = [policyIs(2 * hour - 4000, short), policyIs(2 * hour - 1000, policy)];
+    expect(verdictOf(startIsInBudget, started(...edits))).toEqual([]);
+  });
+
+  it("is by one that a policy allowed which was changed before", () => {
+    const edits = [policyIs(2 * hour - 9000, short), policyIs(2 * hour - 6000, policy)];
+    expect(verdictOf(startIsInBudget, started(...edits))).toHaveLength(1);
+  });
+});
+
+describe("not-drained-in-vain", () => {
+  const at = 2 * hour;
+  const status = { phase: "Ended", outcome: "RolledBack", reason: "MachineNotTaken" };
+  /** The node is drained again 55 minutes after nobody took its machine. */
+  const again = (...between: readonly TraceEvent[]): readonly TraceEvent[] => {
+    const open = node("n1", "True");
+    const pod = { metadata: { name: "p1", uid: "uid-p1" }, spec: { nodeName: "n1" } };
+    const asked = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "now" } };
+    return [
+      policyIs(0, policy),
+      ...[machine(0, "n1"), change(0, "nodes", open), change(0, "pods", pod)],
+      change(at, "departures.lastcall.dev", departure()),
+      change(at, "departures.lastcall.dev", departure({ status }), departure()),
+      ...between,
+      change(at + 55 * minute, "departures.lastcall.dev", departure()),
+      change(at + 55 * minute, "nodes", node("n1", "True", "d1"), open),
+      change(at + 55 * minute, "pods", asked, pod),
+    ];
+  };
+
+  it("is broken by a drain within an hour after nobody took the machine", () => {
+    expect(verdictOf(notDrainedInVain, again())).toHaveLength(1);
+  });
+
+  it("is not if the clock by which that hour is counted was set meanwhile", () => {
+    const set = { kind: "Fault", what: "begins", index: 0, name: "server-clock-off" } as const;
+    expect(verdictOf(notDrainedInVain, again({ ...set, at: at + minute }))).toEqual([]);
+  });
+});
