@@ -371,9 +371,7 @@ function isGivenUpFor(notice: MachineNotice, departure: DepartureView): boolean 
 }
 
 function isMistaken({ status }: DepartureView): boolean {
-  return ["MachineReplaced", "MachineRebooted", "WrongMachine", "NodeGone"].includes(
-    status.reason ?? "",
-  );
+  return ["MachineReplaced", "MachineRebooted", "WrongMachine"].includes(status.reason ?? "");
 }
 
 function pathOf(name: string): string {

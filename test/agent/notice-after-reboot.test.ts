@@ -8,7 +8,7 @@ const never = new AbortController().signal;
 const first = "n1-0b1f7a3e";
 
 /** A machine that is rebooted after it has reported this event of Azure, which has begun. */
-async function rebooted() {
+async function rebooted(reason = "MachineRebooted") {
   const clock = new ManualClock();
   const api = await modelClusterApi(clock);
   const reporterIn = (bootID: string) => {
@@ -24,9 +24,9 @@ async function rebooted() {
   await api.send({
     ...{ method: "PATCH", path: `/apis/lastcall.dev/v1alpha1/departures/${first}/status` },
     patchType: "application/merge-patch+json",
-    body: { status: { phase: "Ended", outcome: "Preempted", reason: "MachineRebooted" } },
+    body: { status: { phase: "Ended", outcome: "Preempted", reason } },
   });
-  return { event, reporter: reporterIn("boot-2") };
+  return { event, reporter: reporterIn("boot-2"), before: reporterIn("boot-1") };
 }
 
 it("an event that a machine has been through by its reboot is closed", async () => {
@@ -42,4 +42,10 @@ it.each([
   const { event, reporter } = await rebooted();
   const again = await reporter.report({ ...event, ...change }, never);
   expect(again).toEqual({ kind: "Created", name: `${first}-2` });
+});
+
+it("a notice for a Node that is gone is closed: another departure could mark nothing", async () => {
+  const { event, before } = await rebooted("NodeGone");
+  expect(await before.receptionOf(first, never)).toBe("Settled");
+  expect(await before.report(event, never)).toEqual({ kind: "Closed", name: first });
 });

@@ -200,6 +200,27 @@ describe("a Node that its kubelet registers again under a notice", () => {
     await stop();
   });
 
+  it("is so if its agent has reported the notice for the old object", async () => {
+    const { world, stop } = await stage();
+    const { metadata, status } = world.get(`${nodes}/n1`) as KubeObject;
+    const { bootID } = (status as { readonly nodeInfo: { readonly bootID: string } }).nodeInfo;
+    registerAgain(world, "n1");
+    world.create(departures, {
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "Departure",
+      metadata: { name: "n1-by-agent" },
+      spec: {
+        // An agent knows no providerID.
+        node: { name: "n1", uid: metadata?.uid, bootID },
+        ...{ cause: "Preempted", source: "test/feed/event-n1" },
+        noticedAt: formatInstant(world.clock.now()),
+        deadlineAt: formatInstant(plus(world.clock.now(), minutes(2))),
+      },
+    });
+    await leavesAgain(world);
+    await stop();
+  });
+
   it("is left alone if the machine has restarted: it may be another one", async () => {
     const { world, word, tell, stop } = await stage();
     await tell(word("n1", { deadlineAt: plus(world.clock.now(), minutes(2)) }));

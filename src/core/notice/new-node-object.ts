@@ -31,12 +31,15 @@ function endedWithItsObject(departure: Departure): boolean {
   return !isLive(departure) && departure.status.reason === "NodeGone";
 }
 
-/** Whether another Node object is certainly of the same machine, and of the same boot if known. */
+/**
+ * Whether another Node object is certainly of the same machine, and of the same boot if known. An
+ * agent knows no providerID, but its boot.
+ */
 function isSameMachine(then: NodeIdentity, now: NodeIdentity): boolean {
-  if (then.uid === now.uid || then.providerID === undefined) return false;
-  if (then.providerID !== now.providerID) return false;
+  if (then.uid === now.uid) return false;
+  if (then.providerID !== undefined && then.providerID !== now.providerID) return false;
   if (then.bootID !== undefined && now.bootID !== undefined) return then.bootID === now.bootID;
-  return !mayPassOnItsName(now);
+  return then.providerID !== undefined && !mayPassOnItsName(now);
 }
 
 /**
