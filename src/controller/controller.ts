@@ -171,7 +171,10 @@ export class Controller {
     }
   }
 
-  /** Before a planned start. What cannot be read does not hold it: the API enforces budgets. */
+  /**
+   * Before a planned start. What cannot be read does not hold it, since the API enforces budgets,
+   * unless a pod kept the last drain.
+   */
   async #drainObstacle(
     node: NodeFacts,
     policy: Policy | undefined,
@@ -180,21 +183,22 @@ export class Controller {
     const { fleet, telemetry, clock, self } = this.#options;
     if (policy === undefined || policy.drain.onTimeout !== "RollBack") return "None";
     const over = new AbortController();
+    const { departures } = fleet.view();
+    const former = departures.filter((one) => one.node.uid === node.uid);
+    const rule = policy.drain;
     const late = clock.sleep(podsWithinMs, over.signal).then(() => {
       throw new LastcallError("API_UNREACHABLE", `no response within ${podsWithinMs} ms`);
     });
     try {
       const listed = Promise.all([nodePods.list(node.name), nodePods.budgets()]);
       const [pods, budgets] = await Promise.race([listed, late]);
-      const rule = policy.drain;
       const plan = planDrain({ node, pods, budgets, rule, now: clock.now(), self });
-      const { departures } = fleet.view();
-      const former = departures.filter((one) => one.node.uid === node.uid);
       const detail = drainObstacle(plan, { rule, former });
       return detail === undefined ? "None" : { detail };
     } catch (error) {
       telemetry.log.warn("look-ahead-failed", { node: node.name, error: messageOf(error) });
-      return "Unknown";
+      const detail = drainObstacle("Unlisted", { rule, former });
+      return detail === undefined ? "Unknown" : { detail, isFormer: true };
     } finally {
       over.abort();
       late.catch(() => undefined);

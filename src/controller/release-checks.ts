@@ -25,8 +25,16 @@ import {
 import { type Millis, minutes, plus, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 
-/** What would have a drain rolled back; `Unknown` if the pods could not be listed in time. */
-export type DrainObstacle = { readonly detail: string } | "None" | "Unknown";
+/** What would have a drain rolled back. */
+export type DrainObstacle =
+  | {
+      readonly detail: string;
+      /** It kept the last drain: the pods could not be listed in time. */
+      readonly isFormer?: boolean;
+    }
+  | "None"
+  /** The pods could not be listed in time, and none kept the last drain. */
+  | "Unknown";
 
 export interface ReleaseCheckOptions {
   readonly releaserFor: ReleaserChoice;
@@ -260,8 +268,9 @@ async function askAboutRelease(
   const { node, mode, before } = question;
   const pods = async (): Promise<ReleaseAnswer> => {
     const obstacle = await drainObstacle(node, policyOf(node, view()));
+    const isUnlisted = typeof obstacle === "string" ? obstacle === "Unknown" : obstacle.isFormer;
     // What is known to keep the node is not gone because nobody answers.
-    if (obstacle === "Unknown" && before?.kind === "Problem" && !isOfCloud(before)) return before;
+    if (isUnlisted && before?.kind === "Problem" && !isOfCloud(before)) return before;
     if (typeof obstacle !== "string") {
       return { kind: "Problem", reason: "DrainImpossible", detail: obstacle.detail, mode };
     }

@@ -130,6 +130,41 @@ it("nothing is said of the cloud if a pod is what keeps a node, or if pods are l
   await end();
 });
 
+it("a node that was drained in vain is not drained by a new leader that cannot list its pods", async () => {
+  const { world, home, end } = await fleet({ maxUnavailable: 0 });
+  const { metadata } = world.get(`/api/v1/nodes/${home}`) ?? {};
+  world.create(departures, {
+    apiVersion: "lastcall.dev/v1alpha1",
+    kind: "Departure",
+    metadata: { name: "by-hand" },
+    spec: { node: { name: home, uid: metadata?.uid }, cause: "Manual" },
+  });
+  const isOver = () => statusOf(world, home).outcome === "RolledBack";
+  await world.passUntil(isOver, hours(1));
+  await end();
+  const send = world.watched.send.bind(world.watched);
+  world.watched.send = async (request: KubeRequest): Promise<KubeAnswer> => {
+    const isOfNode = request.path === "/api/v1/pods" && request.query?.fieldSelector !== undefined;
+    const refused = { kind: "Status", code: 500, message: "etcdserver: request timed out" };
+    return isOfNode ? { status: 500, body: refused } : send(request);
+  };
+  const over = new AbortController();
+  const next = world.startController(over.signal);
+  await world.pass(hours(5));
+  const planned = world.list(departures).filter(({ spec }) => {
+    const { node, cause } = spec as { readonly node: { name: string }; readonly cause: string };
+    return node.name === home && cause === "Planned";
+  });
+  expect(planned.map(({ status }) => status)).toEqual([
+    expect.objectContaining({
+      ...{ phase: "Held", reason: "DrainImpossible" },
+      message: expect.stringContaining("default/db-0 was left by the last drain"),
+    }),
+  ]);
+  over.abort();
+  await next;
+});
+
 it("a node leaves soon after the pod that kept it may be evicted", async () => {
   const { world, home, end } = await fleet({ maxUnavailable: 0 });
   await world.passUntil(() => statusOf(world, home).reason === "DrainImpossible", hours(4));

@@ -1,6 +1,7 @@
 import { type Departure, isLive } from "../departure/departure.ts";
 import type { DrainReason } from "../departure/drain-reason.ts";
 import type { DrainRule } from "../policy/policy.ts";
+import { counted } from "../reason/counted.ts";
 import { plus } from "../time/time.ts";
 import type { DrainPlan, PlannedPod } from "./drain-plan.ts";
 import { explainDrain } from "./drain-plan-report.ts";
@@ -19,25 +20,34 @@ const lasting: ReadonlySet<DrainReason> = new Set([
 /**
  * Why a planned drain would be rolled back, which would evict the other pods for nothing: a pod
  * that will not leave within the timeout, or one that blocked the node's last drain and is still
- * blocked. Undefined if nothing of the kind is known, or if the policy does not roll back.
+ * blocked, as far as its pods can be listed. Undefined if nothing of the kind is known, or if the
+ * policy does not roll back.
  */
 export function drainObstacle(
-  plan: DrainPlan,
+  plan: DrainPlan | "Unlisted",
   about: { readonly rule: DrainRule; readonly former: readonly Departure[] },
 ): string | undefined {
   if (about.rule.onTimeout !== "RollBack") return undefined;
   const before = leftByLastDrain(about.former);
+  if (plan === "Unlisted") return namesOf([...before], stillUnknown);
   const endAt = plus(plan.at, about.rule.timeoutMs);
   const stuck = plan.pods.filter((pod) => {
     if (pod.action !== "Block") return false;
     const isLasting = lasting.has(pod.reason) && (pod.freeAt === undefined || pod.freeAt > endAt);
     return isLasting || before.has(nameOf(pod));
   });
-  const [first] = stuck;
+  return namesOf(stuck, (pod) => `${nameOf(pod)} ${explainDrain(pod.reason, pod)}`);
+}
+
+function stillUnknown(name: string): string {
+  return `${name} was left by the last drain, and the pods cannot be listed now`;
+}
+
+function namesOf<Pod>(pods: readonly Pod[], say: (pod: Pod) => string): string | undefined {
+  const [first] = pods;
   if (first === undefined) return undefined;
-  const more = stuck.length - 1;
-  const others = more === 0 ? "" : `, and ${more} more ${more === 1 ? "pod" : "pods"}`;
-  return `${nameOf(first)} ${explainDrain(first.reason, first)}${others}`;
+  const more = pods.length - 1;
+  return more === 0 ? say(first) : `${say(first)}, and ${counted(more, "more pod")}`;
 }
 
 /** The pods that the last drain of the node left behind, as far as its status names them. */

@@ -64,6 +64,16 @@ describe("a planned drain", () => {
     expect(found !== undefined).toBe(name.startsWith("is not"));
   });
 
+  it.each([
+    ["if the last one left pods behind", [ended("RolledBack", ["db-0", "db-1"])], true],
+    ["unless the last one ended well", [ended("RolledBack", ["db-0"]), ended("Planned", [], 2)]],
+    ["unless there was none", []],
+  ])("is not tried again while its pods cannot be listed, %s", (_, former, isKept = false) => {
+    const found = drainObstacle("Unlisted", { rule: rule(), former });
+    expect(found !== undefined).toBe(isKept);
+    if (isKept) expect(found).toMatch(/^shop\/db-0 was left by the last drain.*, and 1 more pod$/);
+  });
+
   it("names the first such pod, and how many more there are", () => {
     const pods = ["a", "b", "c"].map((name) => ({ name, reason: "BlockRule" }));
     const found = drainObstacle(planOf(...pods), { rule: rule(), former: [] });
