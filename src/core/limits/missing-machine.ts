@@ -128,8 +128,11 @@ function lossesOf(
     const mostMs = isCertain(departure) ? forMs : millis(Math.min(forMs, leastCertainMs));
     const untilAt = plus(goneAt, mostMs);
     if (untilAt <= goneAt) continue;
-    const isReleased = isOurs(departure);
     const machine = `${uidOf(departure)} ${machineOf(departure)}`;
+    const { untilAt: longestAt = untilAt } = losses.get(machine) ?? {};
+    // Of two departures, the one that released it knows more than the one that lost its Node.
+    if (longestAt > untilAt) continue;
+    const isReleased = isOurs(departure);
     losses.set(machine, { departure, goneAt, isReleased, untilAt });
   }
   return [...losses.values()].sort((a, b) => a.goneAt - b.goneAt);

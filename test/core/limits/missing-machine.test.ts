@@ -69,6 +69,20 @@ describe("a machine that has left", () => {
     expect(missingIn({ departures })).toEqual({ spot: ["n1", "n3"] });
   });
 
+  it("is not replaced by itself, nor counted twice, if a person has requested its departure", () => {
+    const status = { nodeCreatedAt: longAgo };
+    const planned = left("n1", 60, { status });
+    const booted = { ...planned, node: { ...planned.node, bootID: "boot-1" } };
+    // A person names only the node and its uid.
+    const node = { ...planned.node, bootID: undefined };
+    const asked = { ...left("n1", 60, { cause: "Manual", createdAt: minutesAgo(62) }), node };
+    const over = { ...asked.status, startedAt: undefined };
+    for (const reason of ["PlanChanged", "NodeGone"] as const) {
+      const second = { ...asked, status: { ...over, outcome: "Cancelled", reason } as const };
+      expect(missingIn({ departures: [booted, second] })).toEqual({ spot: ["n1"] });
+    }
+  });
+
   it("is replaced by a node of no policy, but that node replaces one machine only", () => {
     const unowned = [aNode("x1", { createdAt: minutesAgo(5) })];
     const departures = [left("n1", 60), left("n2", 30)];
