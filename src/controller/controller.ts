@@ -14,6 +14,7 @@ import { type Millis, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
 import { ActiveDepartures } from "./departure/active-departures.ts";
 import { PendingCordons } from "./departure/pending-cordons.ts";
+import { DepartureCache } from "./departure-cache.ts";
 import { DepartureWriter } from "./departure-writer.ts";
 import { fencedPorts, type TermPorts } from "./fence.ts";
 import { FailedPodSweep, PlaceholderSweep } from "./leftovers.ts";
@@ -102,16 +103,19 @@ export class Controller {
 
   /** One term as leader. Ends when the signal aborts and all runs have stopped. */
   async #lead(signal: AbortSignal): Promise<void> {
-    const { fleet, gates, telemetry, clock, rng } = this.#options;
+    const { gates, telemetry, clock, rng } = this.#options;
+    const cache = new DepartureCache(this.#options.fleet);
+    const { fleet } = cache;
     const { self, dryRun, leadership, launchTimes, joinWithinMs, feeds = [] } = this.#options;
     const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();
     const fenced = fencedPorts(this.#options, mayAct);
-    const ports = dryRun ? { ...fenced, policyStatus: unwritten } : fenced;
+    const policyStatus = dryRun ? unwritten : fenced.policyStatus;
+    const ports = { ...fenced, policyStatus, store: cache.storing(fenced.store) };
     const writer = new DepartureWriter(ports.store, telemetry);
     const readNode = (name: string) => ports.marks.read(name);
     const checks = new ReleaseChecks({
       ...{ releaserFor: ports.releaserFor, telemetry, clock, view: () => fleet.view() },
-      drainObstacle: (node, policy) => this.#drainObstacle(node, policy, ports),
+      drainObstacle: (node, policy) => this.#drainObstacle(node, policy, { fleet, ...ports }),
     });
     const activeDepartures = new ActiveDepartures(fleet, {
       ...ports,
@@ -141,10 +145,7 @@ export class Controller {
     const checking = this.#checkActions(ports, leading);
     const sweeping = this.#sweepFailedPods(ports, leading);
     const planReconciler = new PlanReconciler({
-      fleet,
-      gates,
-      launchTimes,
-      activeDepartures,
+      ...{ fleet, gates, launchTimes, activeDepartures },
       ...ports,
       writer,
       telemetry,
@@ -178,9 +179,9 @@ export class Controller {
   async #drainObstacle(
     node: NodeFacts,
     policy: Policy | undefined,
-    { pods: nodePods }: ClusterPorts,
+    { fleet, pods: nodePods }: Pick<ClusterPorts, "pods"> & { readonly fleet: Fleet },
   ): Promise<DrainObstacle> {
-    const { fleet, telemetry, clock, self } = this.#options;
+    const { telemetry, clock, self } = this.#options;
     if (policy === undefined || policy.drain.onTimeout !== "RollBack") return "None";
     const over = new AbortController();
     const { departures } = fleet.view();

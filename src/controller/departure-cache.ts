@@ -1,0 +1,114 @@
+import type { DepartureStore, Fleet, FleetView, StoreResult } from "../contracts/cluster.ts";
+import type { Departure } from "../core/departure/departure.ts";
+
+/**
+ * The watched Departures, each as the newest answer of the API server has shown it, until the watch
+ * shows as much: nothing is decided on a state older than what this process has written or read
+ * itself. client-go's MutationCache does the same (`tools/cache/mutation_cache.go`).
+ */
+export class DepartureCache {
+  readonly #watched: Fleet;
+  /** By uid; only of those that the watch shows, perhaps in an older version. */
+  readonly #answers = new Map<string, Departure>();
+  /** The uids of those that are gone although the watch still shows them. */
+  readonly #gone = new Set<string>();
+  #view: { readonly watched: FleetView; readonly newest: FleetView } | undefined;
+
+  constructor(watched: Fleet) {
+    this.#watched = watched;
+  }
+
+  get fleet(): Fleet {
+    const watched = this.#watched;
+    const newest = (some: readonly Departure[]) => some.flatMap((one) => this.#newest(one) ?? []);
+    return {
+      run: (signal) => watched.run(signal),
+      synced: (signal) => watched.synced(signal),
+      view: () => this.#newestView(watched.view(), newest),
+      node: (name) => watched.node(name),
+      departure: (uid) => this.#newest(watched.departure(uid)),
+      policies: () => watched.policies(),
+      nodesOf: (machine) => watched.nodesOf(machine),
+      departuresOf: (nodeUid) => newest(watched.departuresOf(nodeUid)),
+      departureNamed: (name) => this.#newest(watched.departureNamed(name)),
+      onChange: (listener) => watched.onChange(listener),
+      silences: () => watched.silences(),
+    };
+  }
+
+  /** The store, whose answers are remembered. */
+  storing(store: DepartureStore): DepartureStore {
+    const learned = async (answer: Promise<StoreResult>, of?: Departure): Promise<StoreResult> => {
+      const result = await answer;
+      if (result.kind === "Done") this.#learn(result.departure);
+      else if (result.kind === "Gone" && of !== undefined) this.#lose(of);
+      return result;
+    };
+    return {
+      create: (departure) => learned(store.create(departure)),
+      read: (name) => learned(store.read(name)),
+      move: (departure, to) => learned(store.move(departure, to), departure),
+      notice: (departure, update) => learned(store.notice(departure, update), departure),
+      dropInstant: (departure) => learned(store.dropInstant(departure), departure),
+      withdraw: (departure, at) => learned(store.withdraw(departure, at), departure),
+      record: (departure, write) => learned(store.record(departure, write), departure),
+      finalize: (departure, change, hurry) =>
+        learned(store.finalize(departure, change, hurry), departure),
+      remove: (departure) => learned(store.remove(departure), departure),
+    };
+  }
+
+  /** One that the watch does not show is not learned: it may have been deleted since the answer. */
+  #learn(departure: Departure): void {
+    const shown = this.#watched.departure(departure.uid);
+    const known = this.#newest(shown);
+    if (known === undefined || !isNewer(departure, known)) return;
+    this.#answers.set(departure.uid, departure);
+    this.#view = undefined;
+  }
+
+  #lose({ uid }: Departure): void {
+    if (this.#watched.departure(uid) === undefined) return;
+    this.#gone.add(uid);
+    this.#view = undefined;
+  }
+
+  #newest(shown: Departure | undefined): Departure | undefined {
+    if (shown === undefined || this.#gone.has(shown.uid)) return undefined;
+    const answer = this.#answers.get(shown.uid);
+    return answer !== undefined && isNewer(answer, shown) ? answer : shown;
+  }
+
+  #newestView(
+    watched: FleetView,
+    newest: (some: readonly Departure[]) => readonly Departure[],
+  ): FleetView {
+    if (this.#view?.watched === watched) return this.#view.newest;
+    this.#forget();
+    const isSame = this.#answers.size + this.#gone.size === 0;
+    const view = isSame ? watched : { ...watched, departures: newest(watched.departures) };
+    this.#view = { watched, newest: view };
+    return view;
+  }
+
+  /** What the watch shows as well. */
+  #forget(): void {
+    for (const [uid, answer] of this.#answers) {
+      const shown = this.#watched.departure(uid);
+      if (shown === undefined || !isNewer(answer, shown)) this.#answers.delete(uid);
+    }
+    for (const uid of this.#gone) {
+      if (this.#watched.departure(uid) === undefined) this.#gone.delete(uid);
+    }
+  }
+}
+
+/**
+ * Whether one version of an object is newer. The versions of a resource are decimal numbers without
+ * a limit: k8s.io/apimachinery `pkg/util/resourceversion`. Of others, nobody knows the order.
+ */
+function isNewer(one: Departure, than: Departure): boolean {
+  const [a, b] = [one.resourceVersion, than.resourceVersion];
+  if (![a, b].every((version) => /^[1-9]\d*$/.test(version))) return false;
+  return a.length === b.length ? a > b : a.length > b.length;
+}
