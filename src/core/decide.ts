@@ -1,5 +1,5 @@
 import { isBegunAhead, isToFinish } from "./action/action-plan.ts";
-import { type NodeFacts, rivalOf } from "./cluster/node.ts";
+import type { NodeFacts } from "./cluster/node.ts";
 import {
   because,
   type Decision,
@@ -21,7 +21,7 @@ import {
   mayBeIgnored,
 } from "./departure/departure.ts";
 import { budgetVerdict, readBudgets } from "./limits/budget.ts";
-import { wereAsked } from "./limits/gate.ts";
+import { othersGate, wereAsked } from "./limits/gate.ts";
 import {
   interruptionOf,
   makesLeave,
@@ -153,9 +153,8 @@ function aboutDeparture(departure: Departure, pass: Pass): Decision[] {
  * A user's request waits for its own instant, while another tool removes the node, for a healthy
  * fleet, for the budgets, for drains that it could block, and until its machine can be released,
  * but for no window or other gate. Its deadline overrides fleet, budgets and drains, for one
- * request after another. If its instant is
- * past the node's deadline, the planned departure comes first; whichever starts first takes the
- * node.
+ * request after another. If its instant is past the node's deadline, the planned departure comes
+ * first; whichever starts first takes the node.
  */
 function manual(departure: Departure, pass: Pass): Decision[] {
   const { departAt, deadlineAt, hold: held } = departure;
@@ -166,8 +165,8 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   if (isLeavingByAnother(departure, pass)) return hold(departure, { reason: "Started" }, pass);
   if (departAt !== undefined && departAt > now) return early(departure, pass);
   if (departure.isResting) return [];
-  const rival = rivalOf(node);
-  if (rival !== undefined) return hold(departure, { reason: "LeftToOthers", detail: rival }, pass);
+  const others = othersGate(node);
+  if (others !== undefined) return hold(departure, others, pass);
   const unread = pass.bad.get(departure.policy ?? pass.left.get(node.uid)?.blockedBy ?? "");
   if (unread !== undefined) return hold(departure, unreadableAs(unread), pass);
   const policy = policyFor(departure, node, snapshot.policies);

@@ -111,6 +111,19 @@ describe("a departure that a person requested", () => {
     expect(requested()?.metadata?.resourceVersion).toBe(done?.metadata?.resourceVersion);
   });
 
+  it("waits while another tool disrupts its node, past its own deadline as well", async () => {
+    const world = await fleet();
+    const marked = (taints: readonly object[]) => world.patchNode("n1", { spec: { taints } });
+    marked([{ key: "ToBeDeletedByClusterAutoscaler", effect: "NoSchedule" }]);
+    ask(world, "n1", { deadlineAt: formatInstant(plus(world.clock.now(), minutes(5))) });
+    await world.pass(minutes(10));
+    expect(endsOf(world, "n1")).toContain("Manual Held");
+    expect(world.steps).toEqual([]);
+    marked([]);
+    await world.pass(minutes(2));
+    expect(endsOf(world, "n1")).toContain("Manual Ended Planned");
+  });
+
   it("waits for its departAt", async () => {
     const world = await fleet();
     ask(world, "n1", { departAt: formatInstant(plus(world.clock.now(), minutes(10))) });

@@ -105,10 +105,16 @@ export function windowHold(policy: Policy, now: Instant): GateHold | undefined {
   return { kind: "Held", reason: "OutsideWindow", retryAt: later.spans[0]?.startAt };
 }
 
-function nodeGate({ node, now }: GateQuestion): GateHold | undefined {
+/** What holds a node for everybody, also for a person who requests its departure. */
+export function othersGate(node: NodeFacts): GateHold | undefined {
   if (node.deletionAt !== undefined) return { kind: "Held", reason: "NodeTerminating" };
   const rival = rivalOf(node);
-  if (rival !== undefined) return { kind: "Held", reason: "LeftToOthers", detail: rival };
+  return rival === undefined ? undefined : { kind: "Held", reason: "LeftToOthers", detail: rival };
+}
+
+function nodeGate({ node, now }: GateQuestion): GateHold | undefined {
+  const others = othersGate(node);
+  if (others !== undefined) return others;
   const hold = holdOf(node);
   if (hold.kind === "Always") return { kind: "Held", reason: "OnHold", detail: hold.mark };
   if (hold.kind === "Until" && hold.until > now) {

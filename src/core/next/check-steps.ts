@@ -7,7 +7,7 @@ import {
 import { begunLastAt, type PhaseResult, reasonSince } from "../departure/ledger.ts";
 import { planDrain } from "../drain-plan/drain-plan.ts";
 import { isSameJson } from "../json/json-field.ts";
-import { asksOutside, holdsSinceStart } from "../limits/gate.ts";
+import { asksOutside, holdsSinceStart, othersGate } from "../limits/gate.ts";
 import { departureAnnotation } from "../notice/interruption.ts";
 import { machineLost } from "../notice/machine-lost.ts";
 import { isFirm } from "../plan/start.ts";
@@ -162,6 +162,9 @@ export function allowed(evaluation: Evaluation): StepFinding {
   const isForced = deadlineAt !== undefined && deadlineAt <= now.at;
   const unhealthy = cause === "Manual" && isForced ? undefined : scene.fleetHold();
   if (unhealthy !== undefined) return heldBack(blocked(unhealthy), evaluation);
+  const node = scene.node ?? memory.target;
+  const others = node && othersGate(node);
+  if (others !== undefined) return heldBack(blocked(others), evaluation);
   if (cause !== "Planned") return undefined;
   const policy = scene.newestPolicy();
   const lapsed = (): StepFinding => heldBack(blocked({ reason: "StartLapsed" }), evaluation);
@@ -170,7 +173,6 @@ export function allowed(evaluation: Evaluation): StepFinding {
   const gates = isAsked
     ? evaluation.need("gates", cordon.answeredNumber ?? 0)
     : { answer: undefined };
-  const node = scene.node ?? memory.target;
   if (gates === undefined || node === undefined) return "Wait";
   const { answer } = gates;
   const held = holdsSinceStart({ policy, node, answer, now: now.at }).find(

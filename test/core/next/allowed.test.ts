@@ -10,6 +10,7 @@ import {
   inFlight,
   policy,
   statusIn,
+  theNode,
   timeAt,
   unanswered,
 } from "./departure-scene.ts";
@@ -73,4 +74,12 @@ it("a start lapses if its policy is changed before the cordon: deadline and budg
   expect(status).toMatchObject({ phase: "Held", reason: "StartLapsed" });
   const read = aScene({ departure: begun, facts: checked(), newestPolicy: () => ({ ...policy }) });
   expect(next(read, freshMemory(timeAt(0, 1)), timeAt(10, 2)).status.phase).toBe("Preparing");
+});
+
+it("a requested start is held if another tool marks the node before the cordon", () => {
+  const taints = [{ key: "karpenter.sh/disrupted", effect: "NoSchedule" }] as const;
+  const manual = { ...begun, cause: "Manual" } as const;
+  const scene = aScene({ departure: manual, facts: checked(), node: { ...theNode, taints } });
+  const { status } = next(scene, freshMemory(timeAt(0, 1)), timeAt(10, 2));
+  expect(status).toMatchObject({ phase: "Held", reason: "LeftToOthers" });
 });
