@@ -47,7 +47,7 @@ import { planFleet } from "./plan/plan.ts";
 import { explainPlan } from "./plan/plan-report.ts";
 import { type StartQuestion, startVerdict } from "./plan/start.ts";
 import { underWay } from "./plan/under-way.ts";
-import { defaultPolicy, type Policy } from "./policy/policy.ts";
+import { defaultPolicy, type Policy, selectPolicy } from "./policy/policy.ts";
 import { releaseVerdict } from "./policy/release-answer.ts";
 import { explain } from "./reason/reason.ts";
 import { earliest, formatInstant, type Instant, instant, later, plus } from "./time/time.ts";
@@ -169,7 +169,9 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   if (others !== undefined) return hold(departure, others, pass);
   const unread = pass.bad.get(departure.policy ?? pass.left.get(node.uid)?.blockedBy ?? "");
   if (unread !== undefined) return hold(departure, unreadableAs(unread), pass);
-  const policy = policyFor(departure, node, snapshot.policies);
+  // Another policy may select the node by now, and its budgets and its pace count the start.
+  const selected = selectPolicy(node, snapshot.policies)?.policy;
+  const policy = selected ?? policyFor(departure, node, snapshot.policies);
   if (policy.dryRun) return [{ kind: "Skip", node, ...because("DryRun", departure) }];
   const answer = snapshot.releaseAnswers.get(node.uid);
   const release = releaseVerdict({ policy, node, answer, at: now });

@@ -282,6 +282,18 @@ describe("requests of several nodes", () => {
     expect(about(minutesLater(10), deadlineAt)).toEqual(["n2 Begin Requested"]);
   });
 
+  it("follow the policy that selects their nodes now, whose budgets count them", () => {
+    const heavier = { ...policy, name: "spot-2", weight: 10 };
+    const asked = request("n2");
+    const first = request("n1", { ...begunAt(now), policy: "spot-2" });
+    const there = world({ nodes, policies: [policy, heavier], departures: [first, asked] });
+    expect(decided(there)).toContainEqual(
+      expect.objectContaining({ kind: "Move", departure: asked, departAt: now, policy: "spot-2" }),
+    );
+    const named = { ...asked, policy: "spot-2" };
+    expect(about({ ...there, departures: [first, named] }, now)).toEqual(["n2 Note BudgetSpent"]);
+  });
+
   it("that name no policy are given the one that selects their node, which counts them", () => {
     const unnamed = request("n1", { policy: undefined });
     const there = world({ nodes, policies: [policy], departures: [unnamed] });
