@@ -6,7 +6,6 @@ import {
   type DepartureStatus,
   isLive,
   isNoticed,
-  isUnderWay,
 } from "../../core/departure/departure.ts";
 import type { RunningDrain } from "../../core/departure/drain-reason.ts";
 import { isKnownPhase, type PhaseResult } from "../../core/departure/ledger.ts";
@@ -165,10 +164,7 @@ export class ActiveDepartures {
     if (fault === undefined) this.#rests.delete(uid);
     else this.#failed({ ...departure, status }, fault, signal);
     if (!isLive({ status })) this.#ended.set(uid, status);
-    // Somebody has changed one that had not begun: the watch will show that, and wake the plan.
-    // Until then, the plan would only begin it once more.
-    const isUnbegun = fault === undefined && isLive({ status }) && !isUnderWay({ status });
-    if (!isUnbegun || this.#fleet.departure(uid) === undefined) this.#tell(uid);
+    this.#tell(uid);
   }
 
   #tell(uid: string): void {
