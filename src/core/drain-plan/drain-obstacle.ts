@@ -1,7 +1,6 @@
 import { type Departure, isLive } from "../departure/departure.ts";
 import type { DrainReason } from "../departure/drain-reason.ts";
 import type { DrainRule } from "../policy/policy.ts";
-import { counted } from "../reason/counted.ts";
 import { plus } from "../time/time.ts";
 import type { DrainPlan, PlannedPod } from "./drain-plan.ts";
 import { explainDrain } from "./drain-plan-report.ts";
@@ -47,7 +46,7 @@ function namesOf<Pod>(pods: readonly Pod[], say: (pod: Pod) => string): string |
   const [first] = pods;
   if (first === undefined) return undefined;
   const more = pods.length - 1;
-  return more === 0 ? say(first) : `${say(first)}, and ${counted(more, "more pod")}`;
+  return more === 0 ? say(first) : `${say(first)}, and ${more} more ${more === 1 ? "pod" : "pods"}`;
 }
 
 /** The pods that the last drain of the node left behind, as far as its status names them. */
