@@ -48,6 +48,12 @@ export const redFleet: readonly RedCase[] = [
     "a, b have the same weight and select n0",
     withPolicies(policyOf("a"), policyOf("b")),
   ],
+  [
+    "windows",
+    "Warn",
+    "spot: nodes launched more than 30m before the windows shut leave once more",
+    withPolicies(policyOf("spot", { windows: [{ start: "02:00", end: "03:00" }] })),
+  ],
   ["paused", "Warn", "spot is paused", withPolicies(policyOf("spot", { paused: true }))],
   ["forecast", "Warn", "not written a status", withPolicies(policyOf("spot"))],
   [

@@ -9,6 +9,7 @@ import { explainRelease } from "./explain-forecast.ts";
 import type { FleetPlan, LaunchTimeSource, PlannedDeparture, PolicyPlan } from "./fleet-plan.ts";
 import type { NotPlanned, NotPlannedReason } from "./not-planned.ts";
 import { blockedNodes, isInfeasible, policyStanding } from "./policy-standing.ts";
+import { explainRepeated, repeatedDeparture } from "./repeated-departure.ts";
 
 /** The facts for a sentence about one node's place in the plan, or outside it. */
 export interface PlanFacts {
@@ -176,8 +177,8 @@ export function planReport(plan: FleetPlan): PlanReport {
 }
 
 /**
- * The warnings for stderr: policies of the same weight that select the same nodes, and machines
- * that could not be released.
+ * The warnings for stderr: policies of the same weight that select the same nodes, machines that
+ * could not be released, and nodes that leave twice for one opening of the windows.
  */
 export function planWarnings(plan: FleetPlan): readonly string[] {
   const stays = plan.policies.flatMap(({ policy, release, departures }) =>
@@ -185,7 +186,11 @@ export function planWarnings(plan: FleetPlan): readonly string[] {
       ? []
       : `Policy ${policy.name}: ${explainRelease(release, departures.length)}`,
   );
-  return [...tieWarnings(plan), ...stays];
+  const twice = plan.policies.flatMap(({ policy }) => {
+    const repeated = repeatedDeparture(policy, plan.at);
+    return repeated === undefined ? [] : `Policy ${policy.name}: ${explainRepeated(repeated)}`;
+  });
+  return [...tieWarnings(plan), ...stays, ...twice];
 }
 
 function tieWarnings(plan: FleetPlan): readonly string[] {

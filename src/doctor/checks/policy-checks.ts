@@ -1,5 +1,6 @@
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import { isLive } from "../../core/departure/departure.ts";
+import { explainRepeated, repeatedDeparture } from "../../core/plan/repeated-departure.ts";
 import { type Policy, selectedBy, selectPolicy } from "../../core/policy/policy.ts";
 import { counted } from "../../core/reason/counted.ts";
 import { formatInstant, hours, minus } from "../../core/time/time.ts";
@@ -126,6 +127,22 @@ export const policyChecks: readonly Check[] = [
           }
         }
         return pass("the controller has found each policy feasible");
+      }),
+  },
+  {
+    id: "windows",
+    looksAt: "whether nodes live from one opening of their policy's windows to the next",
+    fix: "open the windows longer or more often, or shorten lifetime.reserve; with lifetime.min such nodes leave at their deadlines instead: docs/planning.md",
+    run: (facts) =>
+      ofPolicies(facts, ({ policies }) => {
+        if (policies.every(({ windows }) => windows.length === 0)) {
+          return pass("no policy has windows");
+        }
+        for (const policy of policies) {
+          const repeated = repeatedDeparture(policy, facts.at);
+          if (repeated !== undefined) return warn(`${policy.name}: ${explainRepeated(repeated)}`);
+        }
+        return pass("nodes live from one opening of the windows to the next");
       }),
   },
   {
