@@ -14,7 +14,7 @@ import {
   isWaitingAdvice,
   isWaitingRequest,
 } from "./departure.ts";
-import type { PhaseEvent, PhaseResult } from "./ledger.ts";
+import { type PhaseEvent, type PhaseResult, wasDue } from "./ledger.ts";
 
 /** The state that a decision is based on. */
 export interface Snapshot {
@@ -314,7 +314,8 @@ export function newestStarts(
   for (const { policy, cause, departAt, noticedAt, status } of departures) {
     const { startedAt } = status;
     if (policy === undefined || startedAt === undefined || startedAt > at) continue;
-    const wasVoluntary = isVoluntary(cause) || (noticedAt !== undefined && startedAt < noticedAt);
+    const isOvertaken = noticedAt !== undefined && startedAt < noticedAt;
+    const wasVoluntary = isVoluntary(cause) || isOvertaken || wasDue(status);
     if (wasVoluntary && startedAt > (newest.get(policy)?.at ?? Number.NEGATIVE_INFINITY)) {
       newest.set(policy, { at: startedAt, plannedAt: departAt });
     }

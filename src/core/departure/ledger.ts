@@ -229,6 +229,16 @@ export function begunLastAt({ timeline }: DepartureStatus): Instant | undefined 
   return timeline.findLast(({ step }) => step === "Preparing")?.at;
 }
 
+/**
+ * Whether a departure first started because it was due. The order of its ledger shows that also if
+ * a notice came in the same moment, or by another clock before it.
+ */
+export function wasDue({ timeline }: DepartureStatus): boolean {
+  const due: PhaseEvent = "Due";
+  const first = timeline.find(({ step }) => step === "Preparing");
+  return first?.result.startsWith(`${due}: `) === true;
+}
+
 /** When the drain started, without the capacity reservation before it. */
 export function drainBeganAt(status: DepartureStatus): Instant | undefined {
   return status.timeline.findLast(({ step }) => step === "Draining")?.at ?? status.startedAt;

@@ -32,4 +32,16 @@ describe("the newest start of a policy", () => {
     const taken = { ...started(noon, noon), cause: "SpotInterruption" } as const;
     expect(newestStarts([later, taken], plus(noon, minutes(10))).get("spot")).toBeUndefined();
   });
+
+  it("is one that a notice overtook at once, by whichever clock", () => {
+    const noticed = { cause: "SpotInterruption", noticedAt: plus(noon, minutes(-1)) } as const;
+    const startedBy = (event: string) => {
+      const one = started(noon, noon);
+      const entry = { at: noon, step: "Preparing", result: `${event}: n1 leaves.` };
+      return { ...one, ...noticed, status: { ...one.status, timeline: [entry] } };
+    };
+    const newest = (event: string) =>
+      newestStarts([startedBy(event)], plus(noon, minutes(10))).get("spot")?.at;
+    expect([newest("Due"), newest("Noticed")]).toEqual([noon, undefined]);
+  });
 });
