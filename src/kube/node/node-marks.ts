@@ -12,7 +12,7 @@ import {
   type NodeFacts,
   type NodeIdentity,
 } from "../../core/cluster/node.ts";
-import { fieldsOf, textOf } from "../../core/json/json-field.ts";
+import { fieldsOf, isSameJson, textOf } from "../../core/json/json-field.ts";
 import type { SoonStanding } from "../../core/plan/plan-status.ts";
 import { formatInstant, type Millis, millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
@@ -33,7 +33,13 @@ import {
 const conflictTries = 8;
 
 /** What to write to a node, or the result if nothing is written. */
-type MarkStep = { readonly request: KubeRequest } | { readonly result: MarkResult };
+type MarkStep =
+  | {
+      readonly request: KubeRequest;
+      /** What an earlier patch has tested is so: whoever refused that will refuse this one. */
+      readonly wasRefused?: boolean;
+    }
+  | { readonly result: MarkResult };
 
 /** Enough, because the API server has just accepted the mark. */
 const conditionTries = 4;
@@ -70,8 +76,12 @@ export class KubeNodeMarks implements NodeMarks {
   }
 
   async cordon(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult> {
+    const how = { ...mark, writesCordonTaint: this.#writesCordonTaint };
+    const { seen } = mark;
+    const isSame = seen !== undefined && compareIdentity(node, seen) === "Same";
+    const tested = isSame ? cordonPatchOfSeen(seen, how) : undefined;
     const result =
-      (await this.#markSeen(node, mark)) ??
+      (await this.#sendTested(node, mark, tested)) ??
       (await this.#readAndSend(node.name, (object, facts) => {
         const mismatch = mismatchOf(node, facts);
         if (mismatch !== undefined) return { result: mismatch };
@@ -80,8 +90,9 @@ export class KubeNodeMarks implements NodeMarks {
         if (owner !== undefined && owner !== mark.departure) {
           return { result: { kind: "NotOurs", departure: owner } };
         }
-        const body = cordonPatch(object, { ...mark, writesCordonTaint: this.#writesCordonTaint });
-        return { request: { ...patchRequest(node.name, body), dueAt: mark.dueAt } };
+        const wasRefused = tested && isSameJson(cordonPatchOfSeen(facts, how), tested);
+        const request = patchRequest(node.name, cordonPatch(object, how));
+        return { request: { ...request, dueAt: mark.dueAt }, ...(wasRefused && { wasRefused }) };
       }));
     // The caller does not wait for the condition.
     if (result.kind === "Done") this.#setCondition(node, "True", mark);
@@ -89,12 +100,13 @@ export class KubeNodeMarks implements NodeMarks {
   }
 
   /** Undefined if the seen node is incomplete or stale, so that it has to be read. */
-  async #markSeen(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult | undefined> {
-    const { seen } = mark;
-    if (seen === undefined || compareIdentity(node, seen) !== "Same") return undefined;
-    const patch = cordonPatchOfSeen(seen, { ...mark, writesCordonTaint: this.#writesCordonTaint });
+  async #sendTested(
+    { name }: NodeIdentity,
+    { dueAt }: DepartingMark,
+    patch: PatchOperation[] | undefined,
+  ): Promise<MarkResult | undefined> {
     if (patch === undefined) return undefined;
-    const request = { ...patchRequest(node.name, patch), dueAt: mark.dueAt };
+    const request = { ...patchRequest(name, patch), dueAt };
     const answer = await this.#api.send(request);
     if (answer.status < 300) return { kind: "Done" };
     if (isGone(answer)) return { kind: "Gone" };
@@ -179,7 +191,8 @@ export class KubeNodeMarks implements NodeMarks {
       if (answer.status < 300) return { kind: "Done" };
       if (isGone(answer)) return { kind: "Gone" };
       // If nobody has written meanwhile, it was not overtaken: an admission policy answers alike.
-      const isRefusal = resourceVersion !== undefined && resourceVersion === refusedVersion;
+      const isSame = resourceVersion !== undefined && resourceVersion === refusedVersion;
+      const isRefusal = isSame || verdict.wasRefused === true;
       if (isRefusal || !wasOvertaken(answer)) throw objectError(verdict.request, answer);
       refusedVersion = resourceVersion;
     }

@@ -47,6 +47,21 @@ describe("the marks on a departing node", () => {
     ).toBe("lastcall");
   });
 
+  it("are sent twice, and not more often, if they are refused like a failed test", async () => {
+    const seen = await marks.read("n1");
+    const send = world.watched.send.bind(world.watched);
+    let sent = 0;
+    world.watched.send = (request) => {
+      if (request.method !== "PATCH") return send(request);
+      sent += 1;
+      const body = { kind: "Status", code: 422, reason: "Invalid", message: "denied by a policy" };
+      return Promise.resolve({ status: 422, body });
+    };
+    const refused = marks.cordon(await identity(), { ...mark, seen });
+    await expect(refused).rejects.toThrow("denied by a policy");
+    expect(sent).toBe(2);
+  });
+
   it("of a node that leaves soon are a soft taint, which is not written twice", async () => {
     const who = await identity();
     const taints = () =>
