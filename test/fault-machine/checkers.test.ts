@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest";
 import type { ModelObject } from "../../src/sim/api/store/object-store.ts";
 import type { Checker } from "./checker.ts";
-import { notDrainedInVain } from "./checkers/act-checkers.ts";
+import { endedWithEvidence, notDrainedInVain } from "./checkers/act-checkers.ts";
+import { actionsAreUndone } from "./checkers/action-checkers.ts";
 import { startIsInBudget } from "./checkers/start-checkers.ts";
 import type { TraceEvent } from "./trace.ts";
 import { marks, View } from "./view.ts";
@@ -126,5 +127,51 @@ describe("not-drained-in-vain", () => {
   it("is not if the clock by which that hour is counted was set meanwhile", () => {
     const set = { kind: "Fault", what: "begins", index: 0, name: "server-clock-off" } as const;
     expect(verdictOf(notDrainedInVain, again({ ...set, at: at + minute }))).toEqual([]);
+  });
+});
+
+describe("ended-with-evidence", () => {
+  /** The notice for n1 counts as outlived, so long after its machine has gone. */
+  const outlived = (goneMs: number): readonly TraceEvent[] => {
+    const at = 2 * hour;
+    const noticed = { noticedAt: "then", cause: "SpotInterruption" };
+    const spec = { node: { name: "n1", uid: "uid-n1" }, ...noticed };
+    const status = { phase: "Ended", outcome: "Cancelled", reason: "NoticeOutlived" };
+    const gone = { name: "n1", id: "id-n1", bornAt: 0, because: "Preempted" };
+    return [
+      ...[policyIs(0, policy), machine(0, "n1"), change(0, "nodes", node("n1", "True"))],
+      change(hour, "departures.lastcall.dev", departure({ spec })),
+      { kind: "Machine", at: at - goneMs, what: "Gone", ...gone },
+      change(at, "departures.lastcall.dev", departure({ spec, status }), departure({ spec })),
+    ];
+  };
+
+  it("is broken by a machine that has gone, and counts as running", () => {
+    expect(verdictOf(endedWithEvidence, outlived(minute))).toHaveLength(1);
+  });
+
+  it("is not if it has gone so shortly before that its Node is still Ready", () => {
+    expect(verdictOf(endedWithEvidence, outlived(20_000))).toEqual([]);
+  });
+});
+
+describe("actions-are-undone", () => {
+  const left = (onTimeout: "Wait" | "RollBack"): readonly TraceEvent[] => {
+    const status = { phase: "Draining" };
+    const applied = { process: "controller-0.1", call: "apply", name: "mute", key: "k" } as const;
+    return [
+      policyIs(0, { ...policy, drain: { ...policy.drain, onTimeout } }),
+      change(hour, "departures.lastcall.dev", departure({ status })),
+      { kind: "Action", at: hour, departure: "d1", ...applied },
+      { kind: "End", at: 2 * hour },
+    ];
+  };
+
+  it("is broken by an action of a departure that has not ended", () => {
+    expect(verdictOf(actionsAreUndone, left("RollBack"))).toHaveLength(1);
+  });
+
+  it("is not by one of a drain that its policy lets wait without end", () => {
+    expect(verdictOf(actionsAreUndone, left("Wait"))).toEqual([]);
   });
 });

@@ -59,6 +59,7 @@ export interface MachineView {
   readonly id: string;
   readonly bornAt: At;
   readonly state: "Launched" | "Registered" | "Stopping" | "Gone";
+  readonly since: At;
   readonly because: string | undefined;
 }
 

@@ -275,6 +275,9 @@ function touchedBy({ storage, type, object }: TraceEvent & { kind: "Change" }): 
   return isGoing || spec.hold === true ? [spec.node.uid] : [];
 }
 
+/** A Node is Ready for so long after its machine has gone: the grace period of its kubelet. */
+const readyAfterMs = 50_000;
+
 function unproven(
   { departure, machine }: Ending,
   said: { view: View; announcedAt?: At | undefined; outcome: string; reason?: string | undefined },
@@ -291,7 +294,8 @@ function unproven(
   // A Node that goes after its machine's end was announced is taken for that end.
   if (said.outcome === "Preempted" && runs && said.announcedAt === undefined)
     return `${name} ended as Preempted, and its machine runs`;
-  if (said.reason === "NoticeOutlived" && !runs)
+  const isGoneNow = machine !== undefined && said.view.now - machine.since < readyAfterMs;
+  if (said.reason === "NoticeOutlived" && !runs && !isGoneNow)
     return `the notice for ${name} counts as outlived, and its machine does not run`;
   if (said.reason !== "NoticeWithdrawn") return undefined;
   if (!runs) return `the notice for ${name} counts as withdrawn, and its machine does not run`;

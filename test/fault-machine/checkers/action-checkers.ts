@@ -1,5 +1,5 @@
 import type { Checker } from "../checker.ts";
-import type { DepartureObject } from "../view.ts";
+import { type DepartureObject, phaseOf } from "../view.ts";
 
 const withMachine = ["Planned", "Preempted", "Forced", "Expired"];
 
@@ -12,7 +12,7 @@ export const actionsAreUndone: Checker = {
     /** By name, which a later Departure of the node may have again. */
     const uids = new Map<string, string>();
     const outcomes = new Map<string, string | undefined>();
-    return (event) => {
+    return (event, view) => {
       if (event.kind === "Change" && event.storage.startsWith("departures.")) {
         const { metadata, status } = event.object as DepartureObject;
         uids.set(metadata.name, metadata.uid);
@@ -24,11 +24,15 @@ export const actionsAreUndone: Checker = {
         else inEffect.set(key, { uid: uids.get(name) ?? "", name });
       }
       if (event.kind !== "End") return undefined;
+      // A drain that waits without end keeps what goes with it.
+      const waits = view.policyUnderWay().drain.onTimeout === "Wait";
+      const draining = [...view.departures.values()].filter((one) => phaseOf(one) === "Draining");
+      const waiting = new Set(waits ? draining.map(({ metadata }) => metadata.uid) : []);
       const left = [...inEffect.values()].find(
-        ({ uid }) => !withMachine.includes(outcomes.get(uid) ?? ""),
+        ({ uid }) => !waiting.has(uid) && !withMachine.includes(outcomes.get(uid) ?? ""),
       );
       if (left === undefined) return undefined;
-      return `an action of ${left.name} is still in effect: ${outcomes.get(left.uid) ?? "it is gone"}`;
+      return `an action of ${left.name} is still in effect: ${outcomes.get(left.uid) ?? "it has not ended"}`;
     };
   },
 };
