@@ -239,6 +239,14 @@ export function wasDue({ timeline }: DepartureStatus): boolean {
   return first?.result.startsWith(`${due}: `) === true;
 }
 
+/** Whether the release of its machine, which is recorded for that, began before a notice came. */
+export function wasReleasedUnnoticed(status: DepartureStatus): boolean {
+  const steps = status.timeline.map(({ step }) => step);
+  const released = steps.indexOf("Releasing");
+  const isBefore = released >= 0 && released < steps.indexOf("Noticed");
+  return status.machine !== undefined && wasDue(status) && isBefore;
+}
+
 /** When the drain started, without the capacity reservation before it. */
 export function drainBeganAt(status: DepartureStatus): Instant | undefined {
   return status.timeline.findLast(({ step }) => step === "Draining")?.at ?? status.startedAt;

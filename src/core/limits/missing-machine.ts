@@ -5,6 +5,7 @@ import {
   isVoluntary,
   policyNameOf,
 } from "../departure/departure.ts";
+import { wasReleasedUnnoticed } from "../departure/ledger.ts";
 import type { Policy } from "../policy/policy.ts";
 import {
   earliest,
@@ -157,8 +158,10 @@ function expectedForMs(departure: Departure, { instance, replacement }: Policy):
   return millis(Math.min(expectForMs, leastCertainMs));
 }
 
+/** Whether we have released it, or would have: a notice that came after that took nothing. */
 function isOurs({ cause, noticedAt, status }: Departure): boolean {
-  return isVoluntary(cause) && noticedAt === undefined && status.startedAt !== undefined;
+  const isUnnoticed = isVoluntary(cause) && noticedAt === undefined;
+  return (isUnnoticed && status.startedAt !== undefined) || wasReleasedUnnoticed(status);
 }
 
 /**

@@ -83,6 +83,22 @@ describe("a machine that has left", () => {
     }
   });
 
+  it("was released by us if a notice came only then", () => {
+    const policies = [aPolicy(released)];
+    const noticed = { cause: "SpotInterruption", noticedAt: minutesAgo(121) } as const;
+    const machine = { id: "id-1", mode: "Recreate", providerID: undefined } as const;
+    const missing = (event: string, ...steps: readonly string[]) => {
+      const result = `${event}: n1 leaves.`;
+      const timeline = steps.map((step) => ({ at: minutesAgo(121), step, result }));
+      const departures = [left("n1", 120, { ...noticed, status: { machine, timeline } as never })];
+      return missingIn({ policies, departures }).spot;
+    };
+    expect(missing("Due", "Preparing", "Releasing", "Noticed")).toEqual(["n1"]);
+    expect(missing("Due", "Preparing", "Noticed", "Releasing")).toEqual([]);
+    // The second of two notices.
+    expect(missing("Noticed", "Preparing", "Releasing", "Noticed")).toEqual([]);
+  });
+
   it("is replaced by a node of no policy, but that node replaces one machine only", () => {
     const unowned = [aNode("x1", { createdAt: minutesAgo(5) })];
     const departures = [left("n1", 60), left("n2", 30)];
