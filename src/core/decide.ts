@@ -45,7 +45,7 @@ import {
 } from "./plan/pass.ts";
 import { planFleet } from "./plan/plan.ts";
 import { explainPlan } from "./plan/plan-report.ts";
-import { type StartQuestion, startVerdict } from "./plan/start.ts";
+import { isHoldOver, type StartQuestion, startVerdict } from "./plan/start.ts";
 import { underWay } from "./plan/under-way.ts";
 import { defaultPolicy, type Policy, selectPolicy } from "./policy/policy.ts";
 import { releaseVerdict } from "./policy/release-answer.ts";
@@ -237,14 +237,19 @@ function planned(departure: Departure, pass: Pass): Decision[] {
   if (entry.beginAt > pass.now) {
     const question = questionOf(found, pass);
     if (question !== undefined) ask(entry.node, question, pass);
-    const { phase, reason } = departure.status;
-    const isOver = reason === "ConflictWait" && standingConflict(departure, pass) === undefined;
     const isAhead = entry.departAt > pass.now;
-    if (phase !== "Held" || !(isAhead || isOver)) return moves;
+    const isHeld = departure.status.phase === "Held";
+    if (!isHeld || !(isAhead || isOver(departure, found, pass))) return moves;
     const retryAt = isAhead ? undefined : (entry.heldBackTo ?? entry.beginAt);
     return [...moves, note(departure, "Unblocked", { reason: "NotYet", retryAt })];
   }
   return [...moves, ...due(departure, { policy: found.policy, planned: entry }, pass)];
+}
+
+/** Whether a due departure only waits for its turn. A budget's hold is its place in the queue. */
+function isOver(departure: Departure, { entry, policy }: Planned, pass: Pass): boolean {
+  if (departure.status.reason === "BudgetSpent") return false;
+  return isHoldOver(startQuestion(departure, { policy, node: entry.node, planned: entry }, pass));
 }
 
 /**
@@ -275,14 +280,28 @@ function advised(departure: Departure, pass: Pass): Decision[] {
 
 type Due = Pick<StartQuestion, "policy" | "planned">;
 
-function due(departure: Departure, { policy, planned }: Due, pass: Pass): Decision[] {
+function due(departure: Departure, about: Due, pass: Pass): Decision[] {
+  const { policy } = about;
   const node = pass.nodes.get(departure.node.name);
   if (node === undefined || pass.begun.has(policy.name)) return [];
   if (pass.leaving.has(node.uid) || departure.isResting) return [];
+  const verdict = startVerdict(startQuestion(departure, { ...about, node }, pass));
+  if (verdict.kind === "Held") return hold(departure, verdict, pass);
+  if (verdict.kind === "NotAsked") return ask(node, verdict, pass);
+  if (policy.dryRun) return [{ kind: "Skip", node, ...because("DryRun", departure) }];
+  const reason = isVoluntary(departure.cause) ? verdict.reason : "Noticed";
+  return [begin({ departure, reason, policy, node }, pass)];
+}
+
+function startQuestion(
+  departure: Departure,
+  { policy, node, ...about }: Due & Pick<StartQuestion, "node">,
+  pass: Pass,
+): StartQuestion {
   const { ledger, now, snapshot } = pass;
   const isOurs = isVoluntary(departure.cause);
-  const question: StartQuestion = {
-    ...{ departure, planned, node, policy, ledger, now },
+  return {
+    ...{ departure, node, policy, ledger, now, ...about },
     window: pass.windows(policy),
     waves: pass.waves.get(policy.name),
     unhealthy: pass.health.get(policy.name)?.hold,
@@ -290,12 +309,6 @@ function due(departure: Departure, { policy, planned }: Due, pass: Pass): Decisi
     gateAnswer: snapshot.gateAnswers[policy.name],
     releaseAnswer: isOurs ? snapshot.releaseAnswers.get(node.uid) : { kind: "Possible" },
   };
-  const verdict = startVerdict(question);
-  if (verdict.kind === "Held") return hold(departure, verdict, pass);
-  if (verdict.kind === "NotAsked") return ask(node, verdict, pass);
-  if (policy.dryRun) return [{ kind: "Skip", node, ...because("DryRun", departure) }];
-  const reason = isOurs ? verdict.reason : "Noticed";
-  return [begin({ departure, reason, policy, node }, pass)];
 }
 
 /**

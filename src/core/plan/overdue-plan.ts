@@ -4,10 +4,10 @@ import { type OpenHours, openHours } from "../limits/windows.ts";
 import type { Policy } from "../policy/policy.ts";
 import { hours, type Instant, instant, later, plus } from "../time/time.ts";
 import type { PlanCandidates, PlannedDeparture } from "./fleet-plan.ts";
+import { type DueDeparture, hasAllowedInstant, waitsForBudget } from "./job-classes.ts";
 import { departureOf, type Job, keptShare } from "./planned-departure.ts";
 import { assignSlots, type Slotted, tieMs } from "./spacing/slot-assignment.ts";
 import { smallestGapMs } from "./spacing/spacing.ts";
-import { type DueDeparture, hasAllowedInstant, waitsForBudget } from "./start.ts";
 
 /** A node that should have left already. */
 export interface OverdueJob {

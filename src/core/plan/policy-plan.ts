@@ -3,6 +3,14 @@ import { type OpenHours, openHours } from "../limits/windows.ts";
 import type { Policy } from "../policy/policy.ts";
 import { type Instant, instant, later, type Millis, millis } from "../time/time.ts";
 import type { PlanCandidates, PlannedDeparture, PlanSpacing } from "./fleet-plan.ts";
+import {
+  type Classes,
+  hasAllowedInstant,
+  queued,
+  sortOut,
+  wallsOf,
+  withCrowdedMissed,
+} from "./job-classes.ts";
 import { type MissedPlan, placeMissed, placeOverdue } from "./overdue-plan.ts";
 import {
   byTime,
@@ -22,14 +30,6 @@ import {
   spacingOf,
 } from "./spacing/spacing.ts";
 import { unlessBetter } from "./standing-plan.ts";
-import {
-  type Classes,
-  hasAllowedInstant,
-  queued,
-  sortOut,
-  wallsOf,
-  withCrowdedMissed,
-} from "./start.ts";
 import {
   budgetOverrides,
   clearOfLastStart,

@@ -2,8 +2,8 @@ import { nextOpen, type OpenTime, openTime } from "../limits/gate.ts";
 import { openHours } from "../limits/windows.ts";
 import { instant, later } from "../time/time.ts";
 import type { PlanCandidates, PlannedDeparture } from "./fleet-plan.ts";
+import { reasonOf } from "./job-classes.ts";
 import { departureOf, type Job } from "./planned-departure.ts";
-import { reasonOf } from "./start.ts";
 
 /**
  * The instants as they stand, where the new ones are no better: people have read them. A move that

@@ -1,12 +1,14 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { boardPicture } from "../../../src/board/picture.ts";
 import { noRights } from "../../../src/board/stream.ts";
+import { decide } from "../../../src/core/decide.ts";
+import type { Snapshot } from "../../../src/core/departure/decision.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
 import { explainForecast } from "../../../src/core/plan/explain-forecast.ts";
 import { fleetHeadline } from "../../../src/core/plan/headline.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { hours, minus, minutes, plus } from "../../../src/core/time/time.ts";
-import { aDeparture, aNode, aPolicy, at, daily } from "../fleet-builder.ts";
+import { aDeparture, aNode, aPolicy, at, daily, everyMachine } from "../fleet-builder.ts";
 
 /** Two nodes were due at once; the first has started, and the other one waits for its turn. */
 const now = at("2026-11-20T12:05:00Z");
@@ -68,4 +70,42 @@ it("a freeze and a closed window move the expected time", () => {
     return made?.departures[0]?.heldBackTo;
   });
   expect(expected).toEqual([at("2026-11-20T13:00:00Z"), at("2026-11-20T13:30:00Z")]);
+});
+
+describe("a hold that ends while its departure waits for its turn", () => {
+  const notesOf = (departures: readonly Departure[], more: Partial<Snapshot> = {}) =>
+    decide(
+      { ...fleetOf(departures), gateAnswers: {}, releaseAnswers: everyMachine, ...more },
+      now,
+    ).decisions.flatMap((one) => (one.kind === "Note" ? `${one.event}: ${one.explain}` : []));
+  const waits = ["Unblocked: n1 waits for its turn at 2026-11-20T12:15:00.000Z."];
+
+  it.each([
+    "HeldByPerson",
+    "Frozen",
+    "OnHold",
+    "OutsideWindow",
+    "FleetUnhealthy",
+    "WaveWait",
+  ] as const)("is no longer shown: %s", (reason) => {
+    expect(notesOf(departuresWith({ phase: "Held", reason }))).toEqual(waits);
+  });
+
+  it("is shown as long as it lasts", () => {
+    const [first, second] = departuresWith({ phase: "Held", reason: "HeldByPerson" });
+    const held = [first, second && { ...second, hold: true }].filter((one) => one !== undefined);
+    expect(notesOf(held)).toEqual([]);
+  });
+
+  it("is shown while nobody knows whether it lasts", () => {
+    const release = departuresWith({ phase: "Held", reason: "ReleaseImpossible" });
+    expect(notesOf(release, { releaseAnswers: new Map() })).toEqual([]);
+    const pods = departuresWith({ phase: "Held", reason: "BlockingPod" });
+    const gates = { blockingPods: [{ matchLabels: {}, matchExpressions: [] }] };
+    expect(notesOf(pods, { policies: [aPolicy({ gates })] })).toEqual([]);
+  });
+
+  it("keeps its place in the queue of a budget, which its record shows", () => {
+    expect(notesOf(departuresWith({ phase: "Held", reason: "BudgetSpent" }))).toEqual([]);
+  });
 });
