@@ -6,7 +6,7 @@ import type { Reason } from "../core/reason/reason.ts";
 
 export const reasonWords: Readonly<Record<Reason, Readonly<Record<"en" | "ja", string>>>> = {
   Spaced: { en: "Spaced from its neighbours", ja: "他と間隔を空けて出発" },
-  DeadlineBeatsWindow: { en: "No window before its deadline", ja: "期限前に開く時間帯なし" },
+  DeadlineBeatsWindow: { en: "No time before its deadline", ja: "期限前に出発できる時刻なし" },
   Missed: { en: "Missed its time", ja: "予定時刻を逃した" },
   Overdue: { en: "Was past its deadline when planned", ja: "計画時に期限超過" },
   Requested: { en: "Requested by a user", ja: "利用者の依頼" },

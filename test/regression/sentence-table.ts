@@ -27,7 +27,7 @@ const names = (count: number) => Array.from({ length: count }, (_, place) => `n$
 const nodes = (count: number) => names(count).map((name) => aNode(name, { createdAt: now }));
 
 const inTime: Forecast = {
-  ...{ feasible: true, late: [], widenBySeconds: 0, helpless: 0, shut: 0, overdue: 0 },
+  ...{ feasible: true, late: [], widenBySeconds: 0, helpless: 0, onHold: 0, shut: 0, overdue: 0 },
   ...{ expiring: 0, missed: 0, heldBack: 0, heldPastDeadline: 0, tight: [] },
 };
 

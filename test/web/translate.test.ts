@@ -3,7 +3,7 @@ import { type DrainReason, drainReasons } from "../../src/core/departure/drain-r
 import { explainDrain } from "../../src/core/drain-plan/drain-plan-report.ts";
 import { explainPlan } from "../../src/core/plan/plan-report.ts";
 import { explain, reasons } from "../../src/core/reason/reason.ts";
-import { formatInstant, instant, minutes, plus } from "../../src/core/time/time.ts";
+import { formatInstant, hours, instant, minutes, plus } from "../../src/core/time/time.ts";
 import { translated } from "../../src/web/words/sentence.tsx";
 import { notPlanned } from "../../src/web/words/sentences-japanese.ts";
 
@@ -63,6 +63,23 @@ describe("in Japanese", () => {
           expect(text.includes("nights")).toBe(window !== null && reason !== "DeadlineBeatsWindow");
         }
       }
+    },
+  );
+
+  it.each(["Hold", "Rest"] as const)(
+    "the sentence of a node without an allowed time does, too, because of its %s",
+    (by) => {
+      const untilAt = plus(at, hours(3));
+      const facts = {
+        node: "n1",
+        policy: "spot",
+        bornFrom: "Node",
+        barrier: { by, untilAt },
+      } as const;
+      const times = { bornAt: at, earliestAt: at, deadlineAt: at, departAt: at };
+      const text = japanese(explainPlan("DeadlineBeatsWindow", { ...facts, ...times }));
+      expect(englishIn(text, ["n1", formatInstant(at), formatInstant(untilAt)])).toEqual([]);
+      expect(text).toContain(`${formatInstant(untilAt)} まで`);
     },
   );
 

@@ -104,10 +104,14 @@ function firstNames(nodes: readonly string[]): string {
   return `${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-/** Without windows, it is a hold that ends after the deadline which leaves no time. */
+/** Without windows, it is the rest after a departure that was undone which leaves no time. */
 function lateParts(forecast: Forecast, { windows }: Policy): string[] {
-  const { shut, helpless, missed, overdue, expiring, widenBySeconds } = forecast;
+  const { onHold, shut, helpless, missed, overdue, expiring, widenBySeconds } = forecast;
   const parts: string[] = [];
+  if (onHold > 0) {
+    const ends = onHold === 1 ? "ends the hold" : "ends the holds";
+    parts.push(`${counted(onHold, "node")} on hold until after the deadline, which ${ends}`);
+  }
   const time = windows.length === 0 ? "allowed time" : "open window";
   if (shut > 0) parts.push(`${counted(shut, "node")} without an ${time} before the deadline`);
   if (widenBySeconds > 0) {

@@ -32,7 +32,8 @@ interface ForecastInput {
 export function forecastPolicy(input: ForecastInput): Forecast {
   const { policy, departures, hours, budgets } = input;
   const { heldBackTo, pastDeadline } = budgets;
-  const shut = departures.filter((one) => one.reason === "DeadlineBeatsWindow");
+  const barred = departures.filter((one) => one.reason === "DeadlineBeatsWindow");
+  const shut = barred.filter(({ barrier }) => barrier?.by !== "Hold");
   const late = departures.filter((one) => one.reason !== "Spaced" || pastDeadline.has(one));
   const { widenBySeconds, helpless } = wideningFor(shut, { windows: policy.windows, hours });
   return {
@@ -40,6 +41,7 @@ export function forecastPolicy(input: ForecastInput): Forecast {
     late: late.map((one) => one.node.name),
     widenBySeconds,
     helpless,
+    onHold: barred.length - shut.length,
     shut: shut.length,
     overdue: late.filter((one) => one.reason === "Overdue").length,
     expiring: late.filter((one) => isExpiring(one, hours.bounds.startAt)).length,

@@ -2,7 +2,8 @@ import { nextOpen, type OpenTime, openTime, previousOpen, windowHold } from "../
 import { type OpenHours, openHours } from "../limits/windows.ts";
 import { type Instant, instant } from "../time/time.ts";
 import type { Candidate, PlanCandidates, PlannedReason } from "./fleet-plan.ts";
-import { type Job, type LateStart, type Pace, paceOf } from "./planned-departure.ts";
+import { type LateStart, type Pace, paceOf } from "./pace.ts";
+import type { Job } from "./planned-departure.ts";
 import { leastGapMs } from "./start-queue.ts";
 
 /** A departure that is due but has not started. It keeps its instant. */

@@ -6,7 +6,13 @@ import type { Reason } from "../reason/reason.ts";
 import { orList } from "../reason/word-list.ts";
 import { between, formatInstant, formatRounded, type Instant, type Millis } from "../time/time.ts";
 import { explainRelease } from "./explain-forecast.ts";
-import type { FleetPlan, LaunchTimeSource, PlannedDeparture, PolicyPlan } from "./fleet-plan.ts";
+import type {
+  Barrier,
+  FleetPlan,
+  LaunchTimeSource,
+  PlannedDeparture,
+  PolicyPlan,
+} from "./fleet-plan.ts";
 import type { NotPlanned, NotPlannedReason } from "./not-planned.ts";
 import { blockedNodes, isInfeasible, policyStanding } from "./policy-standing.ts";
 import { explainRepeated, repeatedDeparture } from "./repeated-departure.ts";
@@ -24,6 +30,7 @@ export interface PlanFacts {
   readonly window?: string | null | undefined;
   readonly movedFrom?: Instant | undefined;
   readonly heldBackTo?: Instant | undefined;
+  readonly barrier?: Barrier | undefined;
   readonly detail?: string | undefined;
 }
 
@@ -39,6 +46,9 @@ function explainDeparture(reason: Reason, facts: PlanFacts): string {
   const launchTime = `launched ${text(facts.bornAt)} according to the ${launchTimeText(facts.bornFrom)}`;
   switch (reason) {
     case "DeadlineBeatsWindow":
+      if (facts.barrier !== undefined) {
+        return `${facts.node} leaves at ${departs} although it ${barrierText(facts.barrier)}: ${deadline} comes first (${launchTime})`;
+      }
       return `${facts.node} leaves at ${departs} although no window is open then: there is no allowed time between its earliest ${text(facts.earliestAt)} and ${deadline} (${launchTime})`;
     case "Missed":
       return `${facts.node} missed its departure time and leaves at ${departs}${inWindow(facts)}, as far from other departures as its lifetime allows; ${deadline} (${launchTime})`;
@@ -47,6 +57,11 @@ function explainDeparture(reason: Reason, facts: PlanFacts): string {
     default:
       return `${facts.node} leaves at ${departs}${inWindow(facts)}, by the spacing of policy ${facts.policy ?? "unknown"}; earliest ${text(facts.earliestAt)}, deadline ${text(facts.deadlineAt)} (${launchTime})`;
   }
+}
+
+function barrierText({ by, untilAt }: Barrier): string {
+  const until = `until ${text(untilAt)}`;
+  return by === "Hold" ? `is on hold ${until}` : `rests ${until} after a departure that was undone`;
 }
 
 function explainChange({ departAt, movedFrom, heldBackTo }: PlanFacts): string {

@@ -8,15 +8,13 @@ import { windowProblem } from "../limits/windows.ts";
 import { type BadPolicy, defaultNodeSelector, type Policy, selectedBy } from "../policy/policy.ts";
 import { releaseStanding } from "../policy/release-answer.ts";
 import { hours, type Instant, instant, later } from "../time/time.ts";
-import {
-  type Candidate,
-  type FleetPlan,
-  type PlanInput,
-  type PlannedDeparture,
-  type PolicyPlan,
-  type PolicyTie,
-  type Triage,
-  triage,
+import type {
+  Candidate,
+  FleetPlan,
+  PlanInput,
+  PlannedDeparture,
+  PolicyPlan,
+  PolicyTie,
 } from "./fleet-plan.ts";
 import {
   type EarlierStart,
@@ -27,6 +25,7 @@ import {
 } from "./forecast.ts";
 import type { NotPlanned } from "./not-planned.ts";
 import { type PlacedPolicy, planPolicy } from "./policy-plan.ts";
+import { type Triage, triage } from "./triage.ts";
 
 /**
  * Plans the departures of a fleet: the nodes of each policy together, and the policies one by one.

@@ -12,14 +12,8 @@ import {
   withCrowdedMissed,
 } from "./job-classes.ts";
 import { type MissedPlan, placeMissed, placeOverdue } from "./overdue-plan.ts";
-import {
-  byTime,
-  departureOf,
-  isInTime,
-  type Job,
-  mayBeOnTime,
-  placeJobs,
-} from "./planned-departure.ts";
+import { isInTime, mayBeOnTime } from "./pace.ts";
+import { byTime, departureOf, type Job, placeJobs } from "./planned-departure.ts";
 import {
   bestGapMs,
   earlyInstants,

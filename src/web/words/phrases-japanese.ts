@@ -124,12 +124,12 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   ],
   [/^(\d+) of (\d+) departures? (?:is|are) late$/, "$2 件中 $1 件の出発が遅れます"],
   [
-    /^(\d+) nodes? without an allowed time before the deadline$/,
-    "期限前に出発できる時刻のないノードが $1 台",
+    /^(\d+) nodes? on hold until after the deadline, which ends the holds?$/,
+    "保留が期限より後まで続くノードが $1 台（保留は期限で終わります）",
   ],
   [
-    /^(\d+) nodes? without an open window before the deadline$/,
-    "期限前に開く時間帯のないノードが $1 台",
+    /^(\d+) nodes? without an (?:allowed time|open window) before the deadline$/,
+    "期限前に出発を許された時刻のないノードが $1 台",
   ],
   [
     /^every Allow window would have to end (\S+) later$/,

@@ -3,14 +3,14 @@ import { withCutNames } from "../../board/name-parts.ts";
 import type { DrainReason } from "../../core/departure/drain-reason.ts";
 import { phaseEvents } from "../../core/departure/ledger.ts";
 import { explainDrain } from "../../core/drain-plan/drain-plan-report.ts";
-import type { PlannedReason } from "../../core/plan/fleet-plan.ts";
-import { explainPlan } from "../../core/plan/plan-report.ts";
+import type { Barrier, PlannedReason } from "../../core/plan/fleet-plan.ts";
+import { explainPlan, type PlanFacts } from "../../core/plan/plan-report.ts";
 import { explain, type Reason } from "../../core/reason/reason.ts";
 import { formatInstant, instant, parseDuration, parseInstant } from "../../core/time/time.ts";
 import type { VNode } from "../preact.ts";
 import { details } from "./details-japanese.ts";
 import { phrases } from "./phrases-japanese.ts";
-import { drained, explained, notPlanned, planned } from "./sentences-japanese.ts";
+import { barred, drained, explained, notPlanned, planned } from "./sentences-japanese.ts";
 import { type Language, momentText, spanText } from "./words.ts";
 
 /**
@@ -88,7 +88,7 @@ function distinct(patterns: readonly Pattern[]): readonly Pattern[] {
 
 function makePatterns(): readonly Pattern[] {
   const { node, policy, detail, window, graceSeconds, wantedGraceSeconds } = marks;
-  const { at, deadlineAt, until, departAt, earliestAt, bornAt } = instants;
+  const { at, deadlineAt, until } = instants;
   const all: Pattern[] = [];
   for (const [reason, japanese] of Object.entries(explained) as [Reason, string][]) {
     for (const facts of choices({ detail, until, deadlineAt, at, policy })) {
@@ -98,12 +98,15 @@ function makePatterns(): readonly Pattern[] {
   }
   for (const [reason, japanese] of Object.entries(planned) as [PlannedReason, string][]) {
     for (const bornFrom of ["Node", "Instance"] as const) {
-      const from = bornFrom === "Node" ? "Node オブジェクト" : "クラウド";
       for (const facts of choices({ window })) {
-        const about = { node, policy, departAt, earliestAt, deadlineAt, bornAt, bornFrom };
-        const text = japanese.replace("{bornFrom}", from);
-        all.push(patternOf(explainPlan(reason, { ...about, ...facts }), text, changes));
+        all.push(planPattern(reason, { bornFrom, ...facts }, japanese));
       }
+    }
+  }
+  for (const [by, japanese] of Object.entries(barred) as [Barrier["by"], string][]) {
+    for (const bornFrom of ["Node", "Instance"] as const) {
+      const barrier = { by, untilAt: until };
+      all.push(planPattern("DeadlineBeatsWindow", { bornFrom, barrier }, japanese));
     }
   }
   for (const [reason, japanese] of Object.entries(notPlanned) as [Reason, string][]) {
@@ -119,6 +122,20 @@ function makePatterns(): readonly Pattern[] {
     }
   }
   return distinct(all);
+}
+
+/** A pattern for the sentence about a node with a planned departure. */
+function planPattern(
+  reason: PlannedReason,
+  facts: Pick<PlanFacts, "bornFrom" | "window" | "barrier">,
+  japanese: string,
+): Pattern {
+  const { node, policy } = marks;
+  const { departAt, earliestAt, deadlineAt, bornAt } = instants;
+  const about = { node, policy, departAt, earliestAt, deadlineAt, bornAt };
+  const from = facts.bornFrom === "Node" ? "Node オブジェクト" : "クラウド";
+  const text = japanese.replace("{bornFrom}", from);
+  return patternOf(explainPlan(reason, { ...about, ...facts }), text, changes);
 }
 
 let patterns: readonly Pattern[] | undefined;

@@ -4,7 +4,7 @@
  */
 import { providerIdForms } from "../../cloud/facts/cloud-marks.ts";
 import type { DrainReason } from "../../core/departure/drain-reason.ts";
-import type { PlannedReason } from "../../core/plan/fleet-plan.ts";
+import type { Barrier, PlannedReason } from "../../core/plan/fleet-plan.ts";
 import type { NotPlannedReason } from "../../core/plan/not-planned.ts";
 import type { Reason } from "../../core/reason/reason.ts";
 
@@ -103,6 +103,12 @@ export const planned: Readonly<Record<PlannedReason, string>> = {
     "{node} は期限 {deadlineAt} を過ぎ、他との間隔が許す限り早く {departAt} に[時間帯 {window} で]出発します（起動 {bornAt}、{bornFrom}による）",
   Spaced:
     "{node} はポリシー {policy} の間隔に従い {departAt} に[時間帯 {window} で]出発します。最早 {earliestAt}、期限 {deadlineAt}（起動 {bornAt}、{bornFrom}による）",
+};
+
+/** The same for a node that has no allowed time because of a hold or a rest. */
+export const barred: Readonly<Record<Barrier["by"], string>> = {
+  Hold: "{node} は {until} まで保留中ですが、期限 {deadlineAt} が先のため {departAt} に出発します（起動 {bornAt}、{bornFrom}による）",
+  Rest: "{node} は取り消された出発の後 {until} まで休止中ですが、期限 {deadlineAt} が先のため {departAt} に出発します（起動 {bornAt}、{bornFrom}による）",
 };
 
 /** Why a node has no planned departure, as a whole sentence. */

@@ -3,9 +3,11 @@ import { decide } from "../../../src/core/decide.ts";
 import type { Snapshot } from "../../../src/core/departure/decision.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
 import { interruptionOf } from "../../../src/core/notice/interruption.ts";
+import { explainForecast } from "../../../src/core/plan/explain-forecast.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
+import { explainPlan } from "../../../src/core/plan/plan-report.ts";
 import { formatInstant, hours, type Instant, minutes, plus } from "../../../src/core/time/time.ts";
-import { aDeparture, aNode, aPolicy, at, everyMachine } from "../fleet-builder.ts";
+import { aDeparture, aNode, aPolicy, at, daily, everyMachine } from "../fleet-builder.ts";
 
 const bornAt = at("2026-11-20T00:00:00Z");
 /** The policy's 24 hours less a reserve of 30 minutes. */
@@ -46,6 +48,22 @@ describe("a hold until after the node's deadline", () => {
     ]);
     expect(plan?.forecast).toMatchObject({ feasible: false, late: ["n1"], widenBySeconds: 0 });
   });
+
+  it.each([{}, { windows: [daily("01:00-05:00")] }])(
+    "and not with closed windows as the reason: %o",
+    (over) => {
+      const snapshot = { ...world(tomorrow, []), policies: [aPolicy(over)] };
+      const [plan] = planFleet({ ...snapshot, at: plus(bornAt, hours(1)) }).policies;
+      const [entry] = plan?.departures ?? [];
+      const node = entry?.node.name ?? "";
+      expect(entry && explainPlan(entry.reason, { ...entry, node })).toBe(
+        "n1 leaves at 2026-11-20T23:30:00.000Z although it is on hold until 2026-11-21T02:30:00.000Z: its deadline 2026-11-20T23:30:00.000Z comes first (launched 2026-11-20T00:00:00.000Z according to the Node object)",
+      );
+      expect(plan && explainForecast(plan)).toBe(
+        "The departure is late; 1 node on hold until after the deadline, which ends the hold",
+      );
+    },
+  );
 
   it("is overridden at the deadline and no earlier", () => {
     const snapshot = world(tomorrow, [waiting]);

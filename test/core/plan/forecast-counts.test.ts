@@ -21,6 +21,8 @@ function partsOf(counts: Partial<Forecast>): string {
 
 it.each<[Partial<Forecast>, string]>([
   [{ missed: 0, overdue: 0, expiring: 0, shut: 0, helpless: 0 }, ""],
+  [{ onHold: 1 }, "1 node on hold until after the deadline, which ends the hold"],
+  [{ onHold: 2 }, "2 nodes on hold until after the deadline, which ends the holds"],
   [{ missed: 1 }, "1 node that missed its time leaves past the deadline"],
   [{ missed: 2 }, "2 nodes that missed their time leave past the deadline"],
   [{ missed: 1000 }, "1000 nodes that missed their time leave past the deadline"],
@@ -55,6 +57,8 @@ it("a forecast of a policy without windows does not speak of windows", () => {
     nodes: [aNode("n1", { createdAt: minus(now, hours(2)), ...held })],
   }).policies;
   const text = late === undefined ? "" : explainForecast(late);
-  expect(text).toBe("The departure is late; 1 node without an allowed time before the deadline");
+  expect(text).toBe(
+    "The departure is late; 1 node on hold until after the deadline, which ends the hold",
+  );
   expect(translated(text, "ja")).not.toMatch(/[A-Za-z]/);
 });

@@ -1,12 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { NewestStart } from "../../../src/core/departure/decision.ts";
 import type { PlannedDeparture } from "../../../src/core/plan/fleet-plan.ts";
-import {
-  isInTime,
-  type Job,
-  mayBeOnTime,
-  paceOf,
-} from "../../../src/core/plan/planned-departure.ts";
+import { isInTime, mayBeOnTime, paceOf } from "../../../src/core/plan/pace.ts";
+import type { Job } from "../../../src/core/plan/planned-departure.ts";
 import { instant, plus, seconds } from "../../../src/core/time/time.ts";
 import { at } from "../fleet-builder.ts";
 

@@ -3,7 +3,7 @@ import { anyKind, edit, type Mutant } from "./mutant.ts";
 const gate = "core/limits/gate.ts";
 const budget = "core/limits/budget.ts";
 const health = "core/limits/fleet-health.ts";
-const fleetPlan = "core/plan/fleet-plan.ts";
+const triage = "core/plan/triage.ts";
 const start = "core/plan/start.ts";
 const interruption = "core/notice/interruption.ts";
 const next = "core/next/next.ts";
@@ -13,7 +13,7 @@ export const startMutants: readonly Mutant[] = [
   {
     name: "a pause holds nothing back",
     edits: [
-      edit(fleetPlan, "if (policy.paused) return", "if (policy.paused === undefined) return"),
+      edit(triage, "if (policy.paused) return", "if (policy.paused === undefined) return"),
       edit(gate, "if (policy.paused) return", "if (policy.paused === undefined) return"),
     ],
     kinds: ["policy-paused"],
@@ -26,7 +26,7 @@ export const startMutants: readonly Mutant[] = [
   {
     name: "the hold of a node is not seen",
     edits: [
-      edit(fleetPlan, 'hold.kind === "Always"', "hold === undefined"),
+      edit(triage, 'hold.kind === "Always"', "hold === undefined"),
       edit(gate, 'hold.kind === "Always"', "hold === undefined"),
       edit(interruption, '"Planned" && isHeldAnew(departure, node)', '"LifecycleHook"'),
     ],
@@ -38,7 +38,7 @@ export const startMutants: readonly Mutant[] = [
       edit(start, "...(departure.hold ? [", "...(departure.hold === undefined ? ["),
       edit(next, "if (isPostponed(", "if (scene.isDeleted && isPostponed("),
       edit(interruption, "if (departure.hold) return", "if (departure.hold === undefined) return"),
-      edit(fleetPlan, "departure === undefined || departure.hold)", "departure === undefined)"),
+      edit(triage, "departure === undefined || departure.hold)", "departure === undefined)"),
     ],
     kinds: ["departure-held"],
   },
@@ -47,7 +47,7 @@ export const startMutants: readonly Mutant[] = [
     edits: [
       edit(gate, "const rival = rivalOf(node);", "const rival = rivalOf({ ...node, taints: [] });"),
       edit(
-        fleetPlan,
+        triage,
         "const rival = rivalOf(node);",
         "const rival = rivalOf({ ...node, taints: [] });",
       ),
