@@ -93,6 +93,7 @@ function policyCard(
     reachedMs: spacing.reachedMs,
     bestMs: spacing.bestMs,
     forecast: explain,
+    held: one.held,
     freezeUntil: policy.gates.freezeUntil ?? null,
     shut: shutSpans(one, now),
     waves: plannedWaves(one).spans,
@@ -118,7 +119,7 @@ function badCard({ name, problem }: BadPolicy, matched: number): PolicyCard {
   return {
     ...{ id: name, name, matched, problem, standing: "PolicyInvalid", isDryRun: false },
     ...{ wantedMs: null, reachedMs: null, bestMs: null },
-    ...{ forecast: "", freezeUntil: null, shut: [], waves: [] },
+    ...{ forecast: "", held: 0, freezeUntil: null, shut: [], waves: [] },
   };
 }
 

@@ -147,6 +147,8 @@ export interface BoardRow extends Identified {
   readonly startedAt: Instant | null;
   /** When it is expected to start, if budgets or waves will hold it past `departAt`. */
   readonly heldBackTo: Instant | null;
+  /** Until when a freeze of its policy holds it past `departAt`. */
+  readonly frozenUntil: Instant | null;
   readonly window: string | null;
   /** The wave in which it is to leave; null without one. */
   readonly wave: number | null;
@@ -246,6 +248,8 @@ export interface PolicyCard extends Identified {
   readonly bestMs: Millis | null;
   /** The core's own sentence. */
   readonly forecast: string;
+  /** How many departures are held back. */
+  readonly held: number;
   readonly freezeUntil: Instant | null;
   /** When no planned departure may start, within the time that the timeline shows. */
   readonly shut: readonly ClosedSpan[];

@@ -10,7 +10,7 @@ import type { Grouping, ListChoice, SortColumn } from "./list-choice.ts";
 import { NodeName } from "./node-name.tsx";
 import type { VNode } from "./preact.ts";
 import type { PageView } from "./view-state.ts";
-import { Sentence } from "./words/sentence.tsx";
+import { BriefSentence } from "./words/sentence.tsx";
 import { fineSpanText, isolated, momentText } from "./words/words.ts";
 
 /** When a row is due: at its own instant or its deadline, whichever is earlier. */
@@ -155,7 +155,7 @@ function PastRow({ view, past, steps }: PastRowProps): VNode {
         {words.outcomesWords[past.outcome]}
       </a>
       <span class="why" dir="auto">
-        <Sentence view={view} text={past.explain} class="" />
+        <BriefSentence view={view} text={past.explain} />
         <NoticeFigures view={view} past={past} />
         {past.pods === null || past.pods.cut === 0 ? null : (
           <span class="figures held">{words.cutCount(past.pods.cut)}</span>

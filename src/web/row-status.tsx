@@ -29,12 +29,13 @@ export function rowStatus(row: BoardRow, view: PageView): RowStatus {
 /** Undefined if nothing keeps it from leaving at its time. */
 function whatIsOdd(row: BoardRow, view: PageView): string | undefined {
   const { words, language, now } = view;
-  const { hold, heldBackTo, plannedBy, departAt } = row;
+  const { hold, heldBackTo, frozenUntil, plannedBy, departAt } = row;
   const time = (at: number): string => momentText(at, now, language);
   if (isDryRun(row, view.picture)) return words.dryRun;
   if (row.state === "Held") {
     return `${words.held}: ${reasonWords[row.reason]?.[language] ?? row.reason}`;
   }
+  if (frozenUntil !== null) return words.frozenUntil(time(frozenUntil));
   if (heldBackTo !== null) return words.heldBackTo(time(heldBackTo));
   const untilAt = hold?.untilAt ?? null;
   if (untilAt !== null && untilAt > now) return words.holdUntil(time(untilAt));

@@ -21,7 +21,14 @@ export function row(node: string, more: Partial<BoardRow> = {}): BoardRow {
     ...{ state: "Scheduled", phase: "Scheduled", cause: "Planned", departure: node },
     ...{ departureUid: node, bornAt: minus(now, hours(20)), earliestAt: null },
     ...{ departAt: plus(now, hours(3)), deadlineAt: plus(now, hours(4)), noticedAt: null },
-    ...{ startedAt: null, heldBackTo: null, window: null, wave: null, reason: "Spaced" },
+    ...{
+      startedAt: null,
+      heldBackTo: null,
+      frozenUntil: null,
+      window: null,
+      wave: null,
+      reason: "Spaced",
+    },
     ...{ plannedBy: "Spaced", explain: `${node} leaves at nine.`, hold: null, pods: null },
     ...more,
   };
@@ -41,7 +48,7 @@ export const policy: PolicyCard = {
     freezeUntil: null,
     waves: [],
   },
-  ...{ forecast: "All 3 departures are on schedule", shut: [] },
+  ...{ held: 0, forecast: "All 3 departures are on schedule", shut: [] },
 };
 
 export const line = (

@@ -27,6 +27,8 @@ it.each([
 describe("a policy's card", () => {
   it.each<[string, Partial<PolicyCard>, string]>([
     ["that is kept", { standing: "InTime" }, "On schedule"],
+    ["with a held departure", { standing: "InTime", held: 1 }, "1 held back"],
+    ["with late ones, too", { standing: "Late", held: 1 }, "Not on schedule"],
     ["with late departures", { standing: "Late" }, "Not on schedule"],
     ["in an unhealthy fleet", { standing: "FleetUnhealthy" }, "Not on schedule"],
     ["that selects nothing", { standing: "NoNodes" }, "Selects no node"],
@@ -36,7 +38,7 @@ describe("a policy's card", () => {
     ["that is paused and only tries", { standing: "Paused", isDryRun: true }, "Paused"],
     ["that cannot be read", { problem: "spec.x: found y" }, "Cannot be read"],
   ])("says of a policy %s what it is", (_, fields, word) => {
-    const card = { problem: null, isDryRun: false, ...fields } as PolicyCard;
+    const card = { problem: null, isDryRun: false, held: 0, ...fields } as PolicyCard;
     expect(standingWord(card, english)).toBe(word);
   });
 });

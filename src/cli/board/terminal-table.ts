@@ -217,6 +217,7 @@ function whyText(
 ): string {
   const isWide = columns >= columnsForSentence && space >= spaceForSentence;
   const { state, phase, pods, deadlineAt, reason, plannedBy, heldBackTo, explain, hold } = row;
+  const { frozenUntil } = row;
   if (state === "Leaving") {
     const there = isWide ? "still there" : "there";
     const left =
@@ -226,6 +227,9 @@ function whyText(
         ? ""
         : `, ${deadlineText(deadlineAt, now)}`;
     return `${left}${deadline}${blockedText(row, isWide)}`;
+  }
+  if (frozenUntil !== null && state === "Scheduled") {
+    return `frozen, ${relativeTime(frozenUntil, now)}`;
   }
   const held = reason === "OnHold" && hold !== null ? holdText(hold) : undefined;
   // The line begins with the name already.

@@ -116,8 +116,9 @@ interface PlanDelay {
 /** Why departures do not leave at their instants, by the uid of the node. */
 function waitsOf(plan: FleetPlan, { departures }: FleetSnapshot): ReadonlyMap<string, PlanDelay> {
   const waits = new Map<string, PlanDelay>();
-  for (const { node, heldBackTo } of plan.policies.flatMap((one) => one.departures)) {
+  for (const { node, heldBackTo, frozenUntil } of plan.policies.flatMap((one) => one.departures)) {
     if (heldBackTo !== undefined) waits.set(node.uid, { untilAt: heldBackTo });
+    if (frozenUntil !== undefined) waits.set(node.uid, { reason: "Frozen" });
   }
   for (const { node, status } of departures) {
     const { phase, reason } = status;

@@ -49,7 +49,7 @@ export interface PolicyPlan {
   readonly waves?: WaveStanding | undefined;
   /** By `departAt`, then by name. */
   readonly departures: readonly PlannedDeparture[];
-  /** How many of them are held back now, or by `spec.hold` of their Departures. */
+  /** How many of them are held back now, by `spec.hold` of their Departures, or by a freeze. */
   readonly held: number;
   /** How many departures have another instant than in the previous plan. */
   readonly moved: number;
@@ -100,6 +100,8 @@ export interface PlannedDeparture {
   readonly movedFrom?: Instant | undefined;
   /** When it is expected to start, if budgets, waves or a queue hold it past `departAt`. */
   readonly heldBackTo?: Instant | undefined;
+  /** Until when a freeze holds it past `departAt`: its end, or the deadline if that is first. */
+  readonly frozenUntil?: Instant | undefined;
   /** What allows no instant before its deadline, if that is more than closed windows. */
   readonly barrier?: Barrier | undefined;
 }

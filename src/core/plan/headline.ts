@@ -141,7 +141,8 @@ function policyLine(
   }
   const { freezeUntil } = policy.gates;
   const frozen = freezeUntil !== undefined && freezeUntil > at ? freezeUntil : undefined;
-  const isNoted = reason === "Paused" || policy.dryRun || frozen !== undefined || held.length > 0;
+  const isIdle = reason === "Paused" || reason === "NoNodes" || policy.dryRun;
+  const isNoted = isIdle || frozen !== undefined || plan.held > 0 || held.length > 0;
   const isBad = isInfeasible(reason);
   const text = frozen === undefined ? explain : `Frozen until ${formatInstant(frozen)}. ${explain}`;
   return line("Policy", isBad ? "Bad" : isNoted ? "Note" : "Good", text, {
@@ -161,14 +162,12 @@ function waitingOf(held: readonly Departure[]): readonly WaitingCount[] {
 function nextLine({ plan, departures, unread = [] }: HeadlineFacts): readonly HeadlineLine[] {
   // The other lines say what may not be read, and that is why nothing is known to be ahead.
   if (unread.length > 0) return [];
-  const planned = plan.policies
+  const all = plan.policies
     .filter(({ policy }) => !policy.dryRun)
-    .flatMap((one) =>
-      one.departures.map(({ node, departAt, heldBackTo }) => ({
-        node: node.name,
-        at: heldBackTo ?? departAt,
-      })),
-    );
+    .flatMap(({ departures: one }) => one);
+  const planned = all
+    .filter(({ frozenUntil }) => frozenUntil === undefined)
+    .map(({ node, departAt, heldBackTo }) => ({ node: node.name, at: heldBackTo ?? departAt }));
   const requested = departures
     .filter((one) => one.cause === "Manual" && !isUnderWay(one) && !one.hold)
     .flatMap(({ node, departAt }) =>
@@ -178,11 +177,14 @@ function nextLine({ plan, departures, unread = [] }: HeadlineFacts): readonly He
   for (const one of [...planned, ...requested]) {
     if (one.at >= plan.at && (next === undefined || one.at < next.at)) next = one;
   }
-  return [
-    next === undefined
-      ? line("Next", "Note", "No departure is ahead")
-      : line("Next", "Good", `${next.node} leaves at ${formatInstant(next.at)}`),
-  ];
+  // What a freeze holds is planned again when it ends, and may come first.
+  let thawsAt: Instant | undefined;
+  for (const { frozenUntil } of all) thawsAt = earliest(thawsAt, frozenUntil);
+  if (next !== undefined && (thawsAt === undefined || next.at < thawsAt)) {
+    return [line("Next", "Good", `${next.node} leaves at ${formatInstant(next.at)}`)];
+  }
+  const until = thawsAt === undefined ? "" : ` before the freeze ends at ${formatInstant(thawsAt)}`;
+  return [line("Next", "Note", `No departure is ahead${until}`)];
 }
 
 /** How many nodes of one kind are named. */

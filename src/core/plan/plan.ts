@@ -7,7 +7,7 @@ import { nextOpen, openTime } from "../limits/gate.ts";
 import { windowProblem } from "../limits/windows.ts";
 import { type BadPolicy, defaultNodeSelector, type Policy, selectedBy } from "../policy/policy.ts";
 import { releaseStanding } from "../policy/release-answer.ts";
-import { hours, type Instant, instant, later } from "../time/time.ts";
+import { earlier, hours, type Instant, instant, later } from "../time/time.ts";
 import type {
   Candidate,
   FleetPlan,
@@ -148,10 +148,34 @@ function withForecasts(
         at: input.at,
       }),
       waves: plan.waves,
-      held: heldBack(groups[at] as Group, plan.departures, input.at),
-      departures: withExpected(plan, groups[at] as Group, budgets.heldBackTo),
+      ...expected(plan, groups[at] as Group, { byBudget: budgets.heldBackTo, at: input.at }),
     };
   });
+}
+
+function expected(
+  plan: PlannedStarts,
+  group: Group,
+  {
+    byBudget,
+    at,
+  }: { readonly byBudget: ReadonlyMap<PlannedDeparture, Instant>; readonly at: Instant },
+): Pick<PolicyPlan, "departures" | "held"> {
+  const { freezeUntil } = plan.policy.gates;
+  const departures = withExpected(plan, group, byBudget).map((one) => {
+    const frozenUntil = freezeUntil && frozenTo(one, freezeUntil);
+    return frozenUntil === undefined ? one : { ...one, frozenUntil };
+  });
+  return { departures, held: heldBack(group, departures, at) };
+}
+
+/** A deadline overrides a freeze, but not for a node that was overdue from the start. */
+function frozenTo(
+  { departAt, deadlineAt, reason }: PlannedDeparture,
+  freezeUntil: Instant,
+): Instant | undefined {
+  const until = reason === "Overdue" ? freezeUntil : earlier(freezeUntil, deadlineAt);
+  return departAt < until ? until : undefined;
 }
 
 /** What else holds a departure may last, so that nothing is expected of it. */
@@ -181,19 +205,20 @@ function withExpected(
   });
 }
 
-/** How many departures are due and held, or wait for their turn, or are held by a person. */
+/**
+ * How many departures are due and held, or wait for their turn, or are held by a person or a
+ * freeze.
+ */
 function heldBack(
   { candidates }: Group,
   departures: readonly PlannedDeparture[],
   at: Instant,
 ): number {
-  const due = new Map(
-    departures.flatMap((one) => (one.departAt <= at ? [[one.node.uid, one] as const] : [])),
-  );
+  const planned = new Map(departures.map((one) => [one.node.uid, one]));
   return candidates.filter(({ node, isHeld, isHeldByPerson }) => {
-    const its = due.get(node.uid);
-    const waits = its !== undefined && (isHeld || its.heldBackTo !== undefined);
-    return isHeldByPerson || waits;
+    const its = planned.get(node.uid);
+    if (isHeldByPerson || its?.frozenUntil !== undefined) return true;
+    return its !== undefined && its.departAt <= at && (isHeld || its.heldBackTo !== undefined);
   }).length;
 }
 

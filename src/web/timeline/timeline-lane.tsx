@@ -217,8 +217,8 @@ export function laneName(name: string, space: number): string {
   return cutName(name, Math.floor(space / 7.4));
 }
 
-function isOnSchedule({ standing, isDryRun }: PolicyCard): boolean {
-  return standing === "InTime" && !isDryRun;
+function isOnSchedule({ standing, isDryRun, held }: PolicyCard): boolean {
+  return standing === "InTime" && !isDryRun && held === 0;
 }
 
 /** A policy that is paused, matches nothing or only tries is on no schedule. */
@@ -227,7 +227,8 @@ export function standingWord(card: PolicyCard, words: Words): string {
   if (card.standing === "Paused") return words.paused;
   if (card.standing === "NoNodes") return words.noNodes;
   if (card.isDryRun) return words.dryRun;
-  return isOnSchedule(card) ? words.feasible : words.infeasible;
+  if (card.standing !== "InTime") return words.infeasible;
+  return card.held === 0 ? words.feasible : words.heldBack(card.held);
 }
 
 interface StandingProps {

@@ -70,6 +70,7 @@ export const english: Words = {
   best: "Best spacing possible",
   feasible: "On schedule",
   infeasible: "Not on schedule",
+  heldBack: (departures) => `${departures} held back`,
   paused: "Paused",
   noNodes: "Selects no node",
   dryRun: "Dry run",

@@ -72,6 +72,7 @@ export const japanese: Words = {
   best: "最良の間隔",
   feasible: "予定どおり",
   infeasible: "予定に遅れ",
+  heldBack: (departures) => `${departures} 件が保留中`,
   paused: "一時停止",
   noNodes: "対象のノードなし",
   dryRun: "ドライラン",

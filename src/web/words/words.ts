@@ -69,6 +69,7 @@ export interface Words {
   readonly best: string;
   readonly feasible: string;
   readonly infeasible: string;
+  readonly heldBack: (departures: number) => string;
   readonly paused: string;
   readonly noNodes: string;
   readonly dryRun: string;

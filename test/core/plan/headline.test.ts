@@ -77,6 +77,29 @@ describe("the headline of a fleet", () => {
     expect(of("Leaving")[0]?.text).toBe("1 node is leaving now (n9)");
   });
 
+  it("does not call a policy that selects no node well", () => {
+    expect(headline({ nodes: [] })("Policy")).toMatchObject([
+      { tone: "Note", text: expect.stringMatching(/^It selects no node/) },
+    ]);
+  });
+
+  it("expects nothing before the end of a freeze, and calls nothing that it holds on schedule", () => {
+    const freezeUntil = at("2026-11-21T08:00:00Z");
+    const lifetime = { minMs: hours(0), maxMs: hours(36), reserveMs: hours(0) };
+    const frozen = aPolicy({ lifetime, spacing: { mode: "Even", minMs: minutes(15) } });
+    const policies = [{ ...frozen, gates: { blockingPods: [], freezeUntil } }];
+    const of = headline({ policies });
+    expect(of("Next")).toMatchObject([
+      {
+        tone: "Note",
+        text: "No departure is ahead before the freeze ends at 2026-11-21T08:00:00.000Z",
+      },
+    ]);
+    expect(of("Policy")[0]?.text).toBe(
+      "Frozen until 2026-11-21T08:00:00.000Z. 1 of 3 departures is on schedule, 2 departures are held back; the freeze until 2026-11-21T08:00:00.000Z holds back 2 departures",
+    );
+  });
+
   it("says until when a policy is frozen", () => {
     const freezeUntil = at("2026-11-20T15:00:00Z");
     const policies = [aPolicy({ gates: { blockingPods: [], freezeUntil } })];
