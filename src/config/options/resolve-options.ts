@@ -1,5 +1,5 @@
 import { orList } from "../../core/reason/word-list.ts";
-import { durationMeant, parseNamedTime } from "../../core/time/named-time.ts";
+import { durationMeant, instantMeant, parseNamedTime } from "../../core/time/named-time.ts";
 import { parseDuration } from "../../core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../errors.ts";
 import {
@@ -231,7 +231,7 @@ function readTime(text: string): OptionValue {
   if (value !== undefined) return { value };
   const wanted =
     "a time such as 22:00, a duration from now such as 2h, or an RFC 3339 instant such as 2026-12-01T00:00:00Z";
-  const meant = durationMeant(text);
+  const meant = durationMeant(text) ?? instantMeant(text);
   // No time at all is in the right format already.
   return { wanted, meant: meant === text ? undefined : meant };
 }

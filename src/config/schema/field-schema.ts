@@ -1,4 +1,4 @@
-import { durationMeant } from "../../core/time/named-time.ts";
+import { durationMeant, instantMeant } from "../../core/time/named-time.ts";
 import { hours, type Millis, minutes, parseDuration, seconds } from "../../core/time/time.ts";
 
 /**
@@ -35,8 +35,8 @@ export interface ObjectField extends FieldBase {
   readonly default?: Readonly<Record<string, unknown>> | undefined;
   /** Fields that are not listed are kept and not validated. */
   readonly open?: true | undefined;
-  /** What is expected instead of a field that is like none of these. */
-  readonly instead?: ((name: string, value: unknown) => string) | undefined;
+  /** What is expected instead of a field that is like none of these; `all`: the whole object. */
+  readonly instead?: ((name: string, value: unknown, all: object) => string) | undefined;
 }
 
 /** Names chosen by the writer, with strings as values: `matchLabels`. */
@@ -276,6 +276,7 @@ export function instantField(description: string): StringField {
     format: "date-time",
     maxLength: 40,
     wanted: "an RFC 3339 instant such as 2026-12-01T00:00:00Z",
+    meant: instantMeant,
   };
 }
 

@@ -51,7 +51,15 @@ function urlField(description: string): StringField {
     pattern: "^https?://[^\\s/@{}]+(/[^\\s{}]*)?$",
     maxLength: 1024,
     wanted: "an address such as https://example.com/path, without a password or template",
+    meant: addressMeant,
   };
+}
+
+/** The address that is meant by `am:9093` or `example.com/path`. */
+function addressMeant(text: string): string | undefined {
+  const [, port] = /^[a-z0-9.-]+(:\d+)?(?:\/[^\s?#{}@\\]*)?$/i.exec(text) ?? [];
+  if (port !== undefined) return `http://${text}`;
+  return /^[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:\/|$)/i.test(text) ? `https://${text}` : undefined;
 }
 
 /** An address to which Lastcall appends the path of an API. */
@@ -62,6 +70,7 @@ export function baseUrlField(description: string): StringField {
     pattern: "^https?://[^\\s/?#@{}\\\\]+(/[^\\s?#{}\\\\]*)?$",
     maxLength: 1024,
     wanted: "an address such as https://example.com/path, without ?, #, a password or a template",
+    meant: addressMeant,
   };
 }
 

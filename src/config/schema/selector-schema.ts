@@ -115,11 +115,18 @@ const matchLabels: MapField = {
   maxProperties: 32,
 };
 
+/** A label that was written without the field around it. */
+function labelsFor(name: string, value: unknown): string {
+  const isLeaf = typeof value === "string" || typeof value === "number";
+  return `matchLabels: {${name}: ${isLeaf ? JSON.stringify(String(value)) : "…"}}`;
+}
+
 /** Selects pods by their labels, as in Kubernetes: `{}` selects every pod. */
 export function labelSelectorField(description: string) {
   return {
     type: "object",
     description,
+    instead: labelsFor,
     properties: {
       matchLabels,
       matchExpressions: {
@@ -152,12 +159,17 @@ const matchFields = {
 } as const satisfies ListField;
 
 /** Labels that were written as in a label selector, as what node affinity has for them. */
-function expressionFor(name: string, value: unknown): string {
+function expressionFor(name: string, value: unknown, all: object = {}): string {
+  const { key: label, operator, values } = all as Partial<WrittenRequirement>;
+  if (typeof label === "string" && typeof operator === "string") {
+    const listed = Array.isArray(values) ? `, values: [${values.join(", ")}]` : "";
+    return `matchExpressions: [{key: ${label}, operator: ${operator}${listed}}]`;
+  }
   const isLabels = name === "matchLabels" && isFields(value);
   // Requirements, or terms, at another level than theirs.
   if (!isLabels && typeof value === "object") return "matchExpressions: […]";
-  const [label] = isLabels ? Object.entries(value) : [];
-  const [key, text] = label ?? [name, value];
+  const [first] = isLabels ? Object.entries(value) : [];
+  const [key, text] = first ?? [name, value];
   const shown = typeof text === "string" ? text : "VALUE";
   return `matchExpressions: [{key: ${key}, operator: In, values: [${JSON.stringify(shown)}]}]`;
 }

@@ -137,7 +137,6 @@ function readList({ schema, value, at }: Question<ListField>): ShapeReading {
   };
 }
 
-/** A text that would be valid as an item of the list. */
 /** A value that was written without the list around it. */
 function singleItem({ items: schema }: ListField, value: unknown): string | undefined {
   if (schema.type === "object" && isFields(value)) {
@@ -192,7 +191,8 @@ function refusal(
 function unknownField({ schema, value, at }: Question<ObjectField>, name: string): Problem {
   const known = Object.keys(schema.properties);
   const near = didYouMean(name, known);
-  const wanted = near ?? schema.instead?.(name, fieldOf(value, name)) ?? orList(known);
+  const wanted =
+    near ?? schema.instead?.(name, fieldOf(value, name), Object(value)) ?? orList(known);
   return { pointer: [...at, name], found: "an unknown field", wanted, unknownField: true };
 }
 
@@ -236,9 +236,10 @@ export function checkRules(options: {
     );
     if (broken.some((place) => startsWith(place, pointer))) return inner;
     const own = (schema.rules ?? []).flatMap((rule) => judge(rule, value, world));
+    // A value that is wrong by itself is told first: it may be why others do not go with it.
     return [
-      ...own.map((found) => ({ ...found, pointer: [...pointer, ...found.pointer] })),
       ...inner,
+      ...own.map((found) => ({ ...found, pointer: [...pointer, ...found.pointer] })),
     ];
   };
   return visit(options.schema, options.value, []);

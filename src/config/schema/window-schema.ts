@@ -120,6 +120,24 @@ const timeZone = {
   ],
 } as const satisfies StringField;
 
+const dayNames = wordsOf<Weekday>({
+  ...{ Mon: true, Tue: true, Wed: true, Thu: true },
+  ...{ Fri: true, Sat: true, Sun: true },
+});
+
+/** The days that are meant by `monday` or `Mon-Fri`. */
+function daysMeant(text: string): string | undefined {
+  const [from, to, ...more] = text.split(/ ?[-–] ?| to /).map((name) => {
+    const short = /^(mon|tue|wed|thu|fri|sat|sun)(?:[a-z]*day)?$/i.exec(name.trim())?.[1];
+    return dayNames.findIndex((day) => day.toLowerCase() === short?.toLowerCase());
+  });
+  if (from === undefined || from < 0 || more.length > 0) return undefined;
+  if (to === undefined) return dayNames[from];
+  if (to < 0) return undefined;
+  const count = ((to - from + 7) % 7) + 1;
+  return Array.from({ length: count }, (_, place) => dayNames[(from + place) % 7]).join(", ");
+}
+
 const days = {
   type: "list",
   description:
@@ -128,18 +146,10 @@ const days = {
   maxItems: 7,
   unique: true,
   wanted: "at least one of Mon, Tue, Wed, Thu, Fri, Sat, Sun (for every day, omit the field)",
-  items: choiceField({
-    description: "A day of the week.",
-    choices: wordsOf<Weekday>({
-      Mon: true,
-      Tue: true,
-      Wed: true,
-      Thu: true,
-      Fri: true,
-      Sat: true,
-      Sun: true,
-    }),
-  }),
+  items: {
+    ...choiceField({ description: "A day of the week.", choices: dayNames }),
+    meant: daysMeant,
+  },
 } as const satisfies ListField;
 
 const cronWanted = "five cron fields (minute hour day month weekday) such as 0 18 * * 5";

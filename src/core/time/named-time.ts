@@ -108,6 +108,14 @@ function spanText(span: Millis): string {
   return `in ${formatRounded(millis(Math.round(span / unitMs) * unitMs))}`;
 }
 
+/** The instant that is meant by `2026-12-01` or `2026-12-01 22:00`, in UTC. */
+export function instantMeant(text: string): string | undefined {
+  const written = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?)?$/.exec(text.trim());
+  const [, day, minute = "00:00", second = ":00"] = written ?? [];
+  const meant = `${day}T${minute}${second}Z`;
+  return parseInstant(meant) === undefined ? undefined : meant;
+}
+
 const unitsInWords: Readonly<Record<string, (count: number) => Millis>> = {
   ...{ s: seconds, m: minutes, h: hours },
   d: (count) => hours(24 * count),
