@@ -5,6 +5,7 @@ import {
   heldDepartureSays,
   replacedHoldSays,
 } from "../../src/board/act/act-says.ts";
+import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import { departStep } from "../../src/core/departure/decision.ts";
 import { hours, minus, minutes, plus } from "../../src/core/time/time.ts";
 import { translated } from "../../src/web/words/sentence.tsx";
@@ -63,18 +64,23 @@ it.each([
   }
 });
 
-it.each([
-  [{}, "true", []],
-  [{ "lastcall.dev/hold": "true" }, "true", []],
-  [{ "lastcall.dev/hold": "true" }, null, []],
-  [{ "lastcall.dev/hold": "true" }, "4h", ['It replaces the hold "true" of n1']],
+it.each<[string | undefined, NodeFacts["holdWriter"], string | null, readonly string[]]>([
+  [undefined, undefined, "true", []],
+  ["true", undefined, "true", []],
+  ["true", undefined, null, []],
+  ["true", undefined, "4h", ['It replaces the hold "true" of n1']],
+  ["true", { manager: "kubectl-annotate" }, null, []],
   [
-    { "lastcall.dev/hold": "4h", "lastcall.dev/hold-by": "alice" },
-    null,
-    ['It ends the hold "4h" of n1 by alice'],
+    "true",
+    { manager: "kubectl-annotate" },
+    "4h",
+    ['It replaces the hold "true" of n1 by kubectl-annotate'],
   ],
-])("with the annotations %j, the hold %j says whose it replaces", (annotations, value, said) => {
-  expect(replacedHoldSays(aNode("n1", { annotations }), value)).toEqual(said);
+  ["4h", { manager: "lastcall", user: "alice" }, null, ['It ends the hold "4h" of n1 by alice']],
+])("in place of the hold %j by %j, the hold %j says whose it replaces", (hold, by, value, said) => {
+  // The name of an earlier author, which another program has left behind.
+  const annotations = { "lastcall.dev/hold-by": "bob", ...(hold && { "lastcall.dev/hold": hold }) };
+  expect(replacedHoldSays(aNode("n1", { annotations, holdWriter: by }), value)).toEqual(said);
 });
 
 const policy = "spot";

@@ -239,6 +239,10 @@ export const onChange: Readonly<Record<string, RunOnChange>> = {
     covers: ["src/board", "src/cli/board"],
     meanwhile: ["test/cli/board-command.test.ts"],
   },
+  "hold-author": {
+    covers: ["src/board/act", "src/kube/caller-name.ts", "src/kube/object/translate-node.ts"],
+    meanwhile: ["test/e2e/board.e2e.test.ts", "test/board/act-says.test.ts"],
+  },
   "board-expired": {
     covers: ["src/board", "src/kube/access"],
     meanwhile: ["test/cli/board-command.test.ts", "test/kube/access/credential-cache.test.ts"],

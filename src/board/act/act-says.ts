@@ -1,9 +1,4 @@
-import {
-  holdAnnotation,
-  holdByAnnotation,
-  holdOf,
-  type NodeFacts,
-} from "../../core/cluster/node.ts";
+import { holdAnnotation, holdOf, type NodeFacts } from "../../core/cluster/node.ts";
 import { type DepartStep, droppedDeadline } from "../../core/departure/decision.ts";
 import {
   type Departure,
@@ -184,8 +179,9 @@ export function heldDepartureSays(
 export function replacedHoldSays(node: NodeFacts, value: string | null): readonly string[] {
   const seen = node.annotations[holdAnnotation];
   if (seen === undefined || seen === value) return [];
-  const by = node.annotations[holdByAnnotation];
-  if (value === null && by === undefined) return [];
+  const { user, manager } = node.holdWriter ?? {};
+  if (value === null && user === undefined) return [];
+  const by = user ?? manager;
   const whose = by === undefined ? "" : ` by ${by}`;
   return [`It ${value === null ? "ends" : "replaces"} the hold "${seen}" of ${node.name}${whose}`];
 }
