@@ -1,5 +1,5 @@
 import type { DemoPicture } from "../board/demo-picture.ts";
-import { type BoardPicture, isKnown } from "../board/stream.ts";
+import { type BoardPicture, isKnown, unreadLists } from "../board/stream.ts";
 import { ActDialog, type Intent } from "./act/act-dialog.tsx";
 import { DemoBar, useDemo } from "./demo/demo-bar.tsx";
 import { DemoStage } from "./demo/demo-stage.tsx";
@@ -55,9 +55,13 @@ export function App({ live }: { readonly live: LiveBoard }): VNode {
   );
 }
 
-/** Whether the rows are a last known state, which the page greys and a notice dates. */
+/** Whether the rows are a last known state, which the page greys and a notice explains. */
 function isStale({ connection, picture }: LiveState): boolean {
-  return connection !== "Live" || picture?.fleet.connection.kind === "Away";
+  if (connection !== "Live" || picture === undefined) return connection !== "Live";
+  const { fleet, rows } = picture;
+  // Rows that were read before the right to read them was taken away.
+  const isKept = rows.length > 0 && unreadLists(fleet.missing).includes("nodes");
+  return fleet.connection.kind === "Away" || isKept;
 }
 
 /** Until the first lists are complete there is at most a history. */

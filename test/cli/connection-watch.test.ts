@@ -66,6 +66,21 @@ it("a server that refuses the probe has responded, one that is overloaded has no
   expect(watch.state()).toEqual({ kind: "Live" });
 });
 
+it("one of several problems at once is told for five seconds, and not all of them in turn", async () => {
+  const { clock, watch } = await watched();
+  const told = new Set<string>();
+  for (let time = 0; time < 45; time += 1) {
+    const kind = ["nodes", "departures", "policies"][time % 3];
+    watch.onError(new LastcallError("API_UNREACHABLE", `Cannot watch ${kind}`));
+    await clock.advance(100);
+    told.add(JSON.stringify(watch.state()));
+  }
+  expect(told.size).toBe(1);
+  await clock.advance(500);
+  watch.onError(new LastcallError("API_UNREACHABLE", "Cannot list nodes"));
+  expect(watch.state()).toMatchObject({ kind: "Away", problem: "Cannot list nodes" });
+});
+
 it("after a watch has failed once, the cluster is back as soon as the next try must have failed", async () => {
   const { clock, watch } = await watched();
   watch.onError(new LastcallError("API_UNREACHABLE", "refused"));

@@ -15,6 +15,9 @@ export const watchPauseMs = seconds(2);
 /** How long a probe may take while the server does not answer. */
 const probeTimeoutMs = seconds(2);
 
+/** How long a problem is shown: three watches fail in turn, each in its own words. */
+const shownForMs = seconds(5);
+
 /** Longer than the pause after that many failures: silence for this long means that all is well. */
 function quietMs(failures: number): number {
   return Math.min(watchPauseMs, 100 * 2 ** failures) + 500;
@@ -32,6 +35,8 @@ interface Outage {
   /** How many watches have failed; none while the server only hangs. */
   readonly failures: number;
   readonly problem: string;
+  /** Since when this problem is shown. */
+  readonly shownFromMs: number;
 }
 
 /** Whether the cluster responds, judged by its watches. */
@@ -58,8 +63,8 @@ export class ConnectionWatch {
     if (error instanceof DeadWatchError) return;
     const { clock, onChange } = this.#options;
     const { sinceAt = clock.now(), failures = 0 } = this.#trouble ?? {};
-    const problem = error.message;
-    this.#trouble = { sinceAt, lastMs: clock.monotonic(), failures: failures + 1, problem };
+    const lastMs = clock.monotonic();
+    this.#trouble = { sinceAt, lastMs, failures: failures + 1, ...this.#shown(error.message) };
     onChange();
   }
 
@@ -69,7 +74,7 @@ export class ConnectionWatch {
     if (this.#trouble !== undefined) return;
     const sinceAt = minus(clock.now(), silentMs);
     const problem = `Cannot reach the API server: it has not answered for ${silentMs / 1000} s`;
-    this.#trouble = { sinceAt, lastMs: clock.monotonic(), failures: 0, problem };
+    this.#trouble = { sinceAt, lastMs: clock.monotonic(), failures: 0, ...this.#shown(problem) };
     onChange();
   }
 
@@ -121,7 +126,17 @@ export class ConnectionWatch {
   }
 
   #stillAway(problem: string): void {
-    if (this.#trouble !== undefined) this.#trouble = { ...this.#trouble, problem };
+    if (this.#trouble !== undefined) this.#trouble = { ...this.#trouble, ...this.#shown(problem) };
+  }
+
+  /** What is shown now: the problem before it, if that is new. */
+  #shown(problem: string): Pick<Outage, "problem" | "shownFromMs"> {
+    const nowMs = this.#options.clock.monotonic();
+    const before = this.#trouble;
+    const isFresh = before !== undefined && nowMs - before.shownFromMs < shownForMs;
+    return isFresh
+      ? { problem: before.problem, shownFromMs: before.shownFromMs }
+      : { problem, shownFromMs: nowMs };
   }
 }
 
