@@ -1,6 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { BoardRow, PolicyCard } from "../../src/board/stream.ts";
-import { beyondCounts, laneName, standingWord } from "../../src/web/timeline/timeline-lane.tsx";
+import {
+  beyondCounts,
+  firstSpan,
+  laneName,
+  standingWord,
+} from "../../src/web/timeline/timeline-lane.tsx";
 import { nodeLink, placeOf } from "../../src/web/view-state.ts";
 import { english } from "../../src/web/words/words-english.ts";
 
@@ -13,6 +18,19 @@ describe("the drawing of a timeline", () => {
     const rows = [row(9), row(10), row(100), row(101), row(300), row(null), begun];
     expect(beyondCounts(rows, { fromAt: 10, toAt: 100 })).toEqual({ earlier: 1, later: 2 });
     expect(beyondCounts([], { fromAt: 10, toAt: 100 })).toEqual({ earlier: 0, later: 0 });
+  });
+});
+
+describe("the hours that a timeline shows at first", () => {
+  const inHours = (hours: number) => row(hours * 3_600_000);
+  it.each([
+    ["are 12 if nothing leaves later", [1, 12], 12],
+    ["are 24 if something leaves in them, whatever leaves later", [1, 23, 60], 24],
+    ["are 48 if nothing leaves before", [25, 60], 48],
+    ["are 24 if nothing leaves", [], 24],
+    ["are 24 if all are held past their time", [-1], 24],
+  ])("%s", (_, hours, shown) => {
+    expect(firstSpan([row(null), ...hours.map(inHours)], 0)).toBe(shown);
   });
 });
 

@@ -18,7 +18,9 @@ export function explainForecast({
   held,
 }: PolicyPlan): string {
   const parts = [...lateParts(forecast, policy), ...budgetParts(forecast)];
-  if (held > 0 && !forecast.feasible)
+  // What a freeze holds is told as part of that.
+  const frozen = departures.filter(({ frozenUntil }) => frozenUntil !== undefined).length;
+  if (held > frozen && !forecast.feasible)
     parts.unshift(`${counted(held, "departure")} ${isOrAre(held)} held back`);
   const { reachedMs, wantedMs } = spacing;
   if (reachedMs !== null && wantedMs !== null && reachedMs < wantedMs) {

@@ -6,6 +6,7 @@ import { Sentence } from "../words/sentence.tsx";
 import { clockText, dayText } from "../words/words.ts";
 import {
   beyondCounts,
+  hourMs,
   type Lane,
   LaneLine,
   laneHeight,
@@ -13,7 +14,6 @@ import {
   xOf,
 } from "./timeline-lane.tsx";
 
-export const hourMs = 3_600_000;
 /** How much of the past is shown, as a share of the hours ahead. */
 export const behindShare = 1 / 8;
 const headHeight = 40;

@@ -13,6 +13,7 @@ import { nodeLink, type PageView } from "../view-state.ts";
 import { BriefSentence } from "../words/sentence.tsx";
 import { momentText, spanText, type Words } from "../words/words.ts";
 
+export const hourMs = 3_600_000;
 export const laneHeight = 24;
 
 export interface Scale {
@@ -49,6 +50,18 @@ export function beyondCounts(
     earlier: times.filter((at) => at < fromAt).length,
     later: times.filter((at) => at > toAt).length,
   };
+}
+
+/** How many hours ahead a drawing may show. */
+export const spans = [12, 24, 48] as const;
+
+/** The fewest with all departures, but a day if some leave within it; two, if none does. */
+export function firstSpan(rows: readonly BoardRow[], now: number): (typeof spans)[number] {
+  const ahead = rows.map(markedAt).filter((at) => at !== null && at >= now) as number[];
+  if (ahead.length === 0) return 24;
+  const within = (hours: number) => ahead.filter((at) => at <= now + hours * hourMs).length;
+  if (within(12) === ahead.length) return 12;
+  return within(24) > 0 ? 24 : 48;
 }
 
 function isShown(at: number | null, { fromAt, toAt }: Scale): at is number {
@@ -145,7 +158,7 @@ export function LaneLine({
   const to = xOf(deadlineAt ?? scale.toAt, scale);
   return (
     <g
-      class={`lane ${row.state}${isDryRun ? " dry-run" : ""}`}
+      class={`lane ${row.frozenUntil === null ? row.state : "Held"}${isDryRun ? " dry-run" : ""}`}
       onMouseEnter={onPick}
       onClick={() => openNode(row.node)}
     >

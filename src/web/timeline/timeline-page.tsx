@@ -16,10 +16,9 @@ import { nodeLink, type PageView } from "../view-state.ts";
 import { WhatIfSection } from "../what-if/what-if-section.tsx";
 import { Sentence } from "../words/sentence.tsx";
 import { momentText, spanText } from "../words/words.ts";
-import { behindShare, hourMs, TimelineDrawing, waveText } from "./timeline-drawing.tsx";
-import { PolicyStanding } from "./timeline-lane.tsx";
+import { behindShare, TimelineDrawing, waveText } from "./timeline-drawing.tsx";
+import { firstSpan, hourMs, PolicyStanding, spans } from "./timeline-lane.tsx";
 
-const spans = [12, 24, 48] as const;
 /** More lanes than this cannot be read; the filter reduces them. */
 const mostLanes = 400;
 
@@ -34,7 +33,7 @@ interface ActProps {
 
 export function TimelinePage({ view, list, onAct }: TimelineProps): VNode {
   const { words, picture, language } = view;
-  const [hours, setHours] = useState<number>(24);
+  const [hours, setHours] = useState<number>(() => firstSpan(picture.rows, view.now));
   const [isTable, setTable] = useState(false);
   const [asked, setAsked] = useState<string | undefined>(undefined);
   const [supposed, setSupposed] = useState<SupposedPicture | undefined>(undefined);
