@@ -1,80 +1,12 @@
-import { assert } from "../../errors.ts";
-import { keptAway, nextOpen, type OpenTime, openTime } from "../limits/gate.ts";
+import { nextOpen, type OpenTime, openTime } from "../limits/gate.ts";
 import { type OpenHours, openHours } from "../limits/windows.ts";
-import type { Policy } from "../policy/policy.ts";
-import { hours, type Instant, instant, later, plus } from "../time/time.ts";
+import { hours, instant, plus } from "../time/time.ts";
 import type { PlanCandidates, PlannedDeparture } from "./fleet-plan.ts";
-import { type DueDeparture, hasAllowedInstant, waitsForBudget } from "./job-classes.ts";
+import { type DueDeparture, waitsForBudget } from "./job-classes.ts";
 import { departureOf, type Job, keptShare } from "./planned-departure.ts";
-import { assignSlots, type Slotted, tieMs } from "./spacing/slot-assignment.ts";
+import { zonesInTurn } from "./spacing/slot-assignment.ts";
 import { smallestGapMs } from "./spacing/spacing.ts";
-
-/** A node that should have left already. */
-export interface OverdueJob {
-  /** The earliest instant at which it may leave. */
-  readonly release: number;
-}
-
-export interface OverdueProblem {
-  readonly open: OpenTime;
-  /** The instants of all departures placed so far. */
-  readonly others: readonly number[];
-  /** The gap that an overdue departure keeps from every other one. */
-  readonly gap: number;
-}
-
-/**
- * The earliest allowed instants for overdue nodes in the given order (oldest first), each at least
- * the gap from every other departure. Infinity if the open times given here have no room for a
- * node; later nodes with the same release then get Infinity too.
- */
-function overdueInstants(jobs: readonly OverdueJob[], problem: OverdueProblem): Float64Array {
-  const { gap } = problem;
-  const others = [...problem.others].sort((a, b) => a - b);
-  const open = keptAway(problem.open, others, gap);
-  const taken: number[] = [];
-  const instants = new Float64Array(jobs.length);
-  // Instants with no room for one job have none for the next one with the same release.
-  const searchedTo = new Map<number, number>();
-  jobs.forEach(({ release }, at) => {
-    const found = firstFit({ open, taken, gap }, searchedTo.get(release) ?? release);
-    if (found < Number.POSITIVE_INFINITY) taken.splice(placeIn(taken, found), 0, found);
-    searchedTo.set(release, found);
-    instants[at] = found;
-  });
-  return instants;
-}
-
-export interface Capacity {
-  readonly open: OpenTime;
-  /** Sorted. */
-  readonly taken: readonly number[];
-  readonly gap: number;
-}
-
-/** The first open instant from `from` on that is at least the gap from every taken one. */
-function firstFit({ open, taken, gap }: Capacity, from: number): number {
-  let at = nextOpen(open, from);
-  for (;;) {
-    const place = placeIn(taken, at);
-    const before = (taken[place - 1] ?? Number.NEGATIVE_INFINITY) + gap;
-    const after = taken[place] ?? Number.POSITIVE_INFINITY;
-    if (at === Number.POSITIVE_INFINITY || (before <= at && at + gap <= after)) return at;
-    at = nextOpen(open, before > at ? before : after + gap);
-  }
-}
-
-/** The index of the first taken instant at or after `at`. */
-function placeIn(taken: readonly number[], at: number): number {
-  let low = 0;
-  let high = taken.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((taken[middle] as number) < at) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+import { TakenInstants } from "./taken-instants.ts";
 
 export interface AroundOverdue extends PlanCandidates {
   readonly hours: OpenHours;
@@ -163,14 +95,14 @@ interface KeptDeparture {
 /** How many of the jobs can keep their instants before the first one that cannot. */
 function keptCount(planned: readonly KeptDeparture[], { around, others, gap }: Search): number {
   const open = openTime(hoursOf(planned, around).spans);
-  const taken = [...others].sort((a, b) => a - b);
   // The reached gap changes slightly with every change of the fleet.
   const least = gap === around.policy.spacing.minMs ? gap : Math.floor(gap * keptShare);
-  const first = planned.findIndex(({ job, keptAt }, place) => {
+  const taken = new TakenInstants(least, others);
+  const first = planned.findIndex(({ job, keptAt }) => {
     const isOpen = keptAt - around.at > neverOpensMs || nextOpen(open, keptAt) === keptAt;
-    const former = planned[place - 1]?.keptAt ?? Number.NEGATIVE_INFINITY;
-    const isApart = keptAt - former >= least && isClear(keptAt, { taken, gap: least });
-    return !(isKept(job) && isOpen && isApart);
+    if (!isKept(job) || !isOpen || !taken.isClear(keptAt)) return true;
+    taken.take(keptAt);
+    return false;
   });
   return first < 0 ? planned.length : first;
 }
@@ -179,28 +111,6 @@ function keptCount(planned: readonly KeptDeparture[], { around, others, gap }: S
 function hoursOf(planned: readonly KeptDeparture[], { policy, at }: AroundOverdue): OpenHours {
   const last = planned.findLast(({ keptAt }) => keptAt - at <= neverOpensMs)?.keptAt ?? at;
   return openHours(policy.windows, { startAt: at, endAt: instant(Math.max(at, last) + 1) });
-}
-
-/** Whether the instant is at least the gap from every taken one. */
-function isClear(at: number, { taken, gap }: Omit<Capacity, "open">): boolean {
-  const place = placeIn(taken, at);
-  const before = taken[place - 1] ?? Number.NEGATIVE_INFINITY;
-  const after = taken[place] ?? Number.POSITIVE_INFINITY;
-  return at - before >= gap && after - at >= gap;
-}
-
-/** Jobs of the same launch time, and no others, change places so that their zones alternate. */
-function zonesInTurn(jobs: readonly Job[]): readonly Job[] {
-  const turns: (Slotted & { readonly job: Job })[] = [];
-  let before: Job | undefined;
-  let deadline = 0;
-  for (const job of jobs) {
-    const equal = before?.deadline === job.deadline && before.release === job.release;
-    if (!equal) deadline += tieMs;
-    turns.push({ job, zone: job.zone, rank: job.rank, release: 0, deadline });
-    before = job;
-  }
-  return assignSlots(new Float64Array(turns.length), turns).map(({ job }) => job);
 }
 
 /** Whether the job can keep its instant: a hold may have postponed it past the instant. */
@@ -225,6 +135,15 @@ interface Search {
   readonly gap: number;
 }
 
+/** The earliest instants in the given order; Infinity where the open time has no room. */
+function instantsFor(
+  jobs: readonly Job[],
+  { others, gap, open }: Omit<Search, "around"> & { readonly open: OpenTime },
+): readonly number[] {
+  const taken = new TakenInstants(gap, others);
+  return jobs.map(({ release }) => taken.takeFirst(open, release));
+}
+
 /** Doubles the searched period until every node has an instant or nothing opens any more. */
 function lookAhead(
   jobs: readonly Job[],
@@ -236,7 +155,7 @@ function lookAhead(
   let aheadMs = Math.max(firstLookMs, from + jobs.length * gap);
   for (;;) {
     const open = openHours(policy.windows, { startAt: at, endAt: instant(at + aheadMs) });
-    const instants = overdueInstants(jobs, { others, gap, open: openTime(open.spans) });
+    const instants = instantsFor(jobs, { others, gap, open: openTime(open.spans) });
     const found = instants.indexOf(Number.POSITIVE_INFINITY);
     const shut = aheadMs >= neverOpensMs && !opensLate(open);
     if (found < 0 || shut) {
@@ -260,7 +179,7 @@ function pastWindows(
 ): readonly PlannedDeparture[] {
   const open = { lows: [around.at], highs: [Number.MAX_SAFE_INTEGER] };
   const all = [...others, ...inWindows.map((one) => one.departAt)];
-  const instants = overdueInstants(jobs, { others: all, gap, open });
+  const instants = instantsFor(jobs, { others: all, gap, open });
   const bounds = { startAt: around.at, endAt: plus(around.at, firstLookMs) };
   const shut = { bounds, spans: [], allow: [], deny: [] };
   return jobs.map((job, at) => placedAt(job, instants[at] as number, shut));
@@ -268,132 +187,4 @@ function pastWindows(
 
 function placedAt(job: Job, at: number, hours: OpenHours): PlannedDeparture {
   return departureOf(job, { at, reason: "Overdue", hours });
-}
-
-export interface AroundMissed {
-  readonly at: Instant;
-  readonly policy: Policy;
-  /** Every other instant that counts: of departures that are planned, requested or started. */
-  readonly others: readonly number[];
-}
-
-export interface MissedPlan {
-  readonly departures: readonly PlannedDeparture[];
-  /** The gap that they keep from each other and from all others; at most `spacing.min`. */
-  readonly gapMs: number;
-}
-
-/**
- * Instants for departures that have missed theirs and cannot all be planned in time: the earliest
- * ones at `spacing.min` from every other departure, within the reserve too. If their lifetimes
- * leave too little time, the gap is as wide as fits. An instant from an earlier such plan that is
- * still ahead is kept. A departure without an open window before its deadline leaves at any hour
- * after it.
- */
-export function placeMissed(jobs: readonly Job[], around: AroundMissed): MissedPlan {
-  const { at, policy, others } = around;
-  const { minMs } = policy.spacing;
-  const endAt = jobs.reduce((last, { candidate }) => later(last, candidate.endsAt), at);
-  const hours = openHours(policy.windows, { startAt: at, endAt: instant(endAt + 1) });
-  const scene = { at, hours, others, order: zonesInTurn(jobs) };
-  const gapMs = widestGap(scene, minMs);
-  const keepGap = gapMs === minMs ? gapMs : Math.floor(gapMs * keptShare);
-  const slots = keptSlots(scene, keepGap) ?? slotsFor(scene, gapMs);
-  assert(slots !== undefined, "with no gap at all each has room before its lifetime ends");
-  const open = openTime(hours.spans);
-  const departures = [...slots].map(([job, slot]) => {
-    const inTime = slot <= job.deadline && nextOpen(open, slot) === slot;
-    return departureOf(job, { at: slot, reason: inTime ? "Spaced" : "Missed", hours });
-  });
-  return { departures, gapMs };
-}
-
-interface OverdueScene {
-  readonly at: number;
-  readonly hours: OpenHours;
-  readonly others: readonly number[];
-  readonly order: readonly Job[];
-}
-
-type Slots = ReadonlyMap<Job, number>;
-
-function widestGap(scene: OverdueScene, wanted: number): number {
-  if (slotsFor(scene, wanted) !== undefined) return wanted;
-  let kept = 0;
-  let lost = wanted;
-  while (lost - kept > 1) {
-    const gap = Math.floor((kept + lost) / 2);
-    if (slotsFor(scene, gap) === undefined) lost = gap;
-    else kept = gap;
-  }
-  return kept;
-}
-
-/** The earliest instants in the given order; undefined if one is past the end of a lifetime. */
-function slotsFor({ at, hours, others, order }: OverdueScene, gap: number): Slots | undefined {
-  const walls = [...others].sort((a, b) => a - b);
-  const open = openTime(hours.spans);
-  const inWindows = new CapacitySearch(keptAway(open, walls, gap), gap);
-  const anyHour = { lows: [at], highs: [Number.MAX_SAFE_INTEGER] };
-  const atAnyHour = new CapacitySearch(keptAway(anyHour, walls, gap), gap);
-  const taken: number[] = [];
-  const slots = new Map<Job, number>();
-  for (const job of order) {
-    const slot = hasAllowedInstant(job, open)
-      ? inWindows.from(job.release, taken)
-      : atAnyHour.from(Math.max(at, job.deadline), taken);
-    if (slot > job.candidate.endsAt) return undefined;
-    taken.splice(placeIn(taken, slot), 0, slot);
-    slots.set(job, slot);
-  }
-  return slots;
-}
-
-/** Instants with no room for one departure have none for the next one with the same release. */
-class CapacitySearch {
-  readonly #open: OpenTime;
-  readonly #gap: number;
-  readonly #searchedTo = new Map<number, number>();
-
-  constructor(open: OpenTime, gap: number) {
-    this.#open = open;
-    this.#gap = gap;
-  }
-
-  from(release: number, taken: readonly number[]): number {
-    const start = this.#searchedTo.get(release) ?? release;
-    const found = firstFit({ open: this.#open, taken, gap: this.#gap }, start);
-    this.#searchedTo.set(release, found);
-    return found;
-  }
-}
-
-/**
- * Departures that can keep their instants do, and the others are placed around them. Undefined if
- * there is no room, or if none can keep its instant.
- */
-function keptSlots(scene: OverdueScene, gap: number): Slots | undefined {
-  const kept = new Map(keepable(scene, gap).map((job) => [job, job.keptAt ?? 0]));
-  if (kept.size === 0) return undefined;
-  const others = [...scene.others, ...kept.values()];
-  const order = scene.order.filter((job) => !kept.has(job));
-  const fresh = slotsFor({ ...scene, others, order }, gap);
-  return fresh && new Map([...kept, ...fresh]);
-}
-
-/** The jobs whose instants are still ahead, allowed, and at least the gap from all others. */
-function keepable({ at, hours, others, order }: OverdueScene, gap: number): readonly Job[] {
-  const open = openTime(hours.spans);
-  const allowed = order.filter((job) => {
-    const { keptAt = at, release, deadline, candidate } = job;
-    if (keptAt <= at || keptAt > candidate.endsAt) return false;
-    if (!hasAllowedInstant(job, open)) return keptAt >= deadline;
-    return keptAt >= release && nextOpen(open, keptAt) === keptAt;
-  });
-  const taken = [...others].sort((a, b) => a - b);
-  return allowed.filter(({ keptAt = at }) => {
-    if (!isClear(keptAt, { taken, gap })) return false;
-    taken.splice(placeIn(taken, keptAt), 0, keptAt);
-    return true;
-  });
 }

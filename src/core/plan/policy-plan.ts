@@ -11,7 +11,8 @@ import {
   wallsOf,
   withCrowdedMissed,
 } from "./job-classes.ts";
-import { type MissedPlan, placeMissed, placeOverdue } from "./overdue-plan.ts";
+import { type MissedPlan, placeMissed } from "./missed-plan.ts";
+import { placeOverdue } from "./overdue-plan.ts";
 import { isInTime, mayBeOnTime } from "./pace.ts";
 import { byTime, departureOf, type Job, placeJobs } from "./planned-departure.ts";
 import {

@@ -132,7 +132,7 @@ export interface Slotted extends StartRange {
 }
 
 /** Deadlines within this many milliseconds are ties: machines of one group, created together. */
-export const tieMs = 60_000;
+const tieMs = 60_000;
 
 /**
  * Assigns the sorted `slots` to jobs; returns the jobs in the order of the slots. Each slot goes to
@@ -301,4 +301,18 @@ function popHeap(heap: number[]): void {
     at = child;
   }
   heap[at] = value;
+}
+
+/** Jobs with the same range, and no others, change places so that their zones alternate. */
+export function zonesInTurn<Job extends Slotted>(jobs: readonly Job[]): readonly Job[] {
+  const turns: (Slotted & { readonly job: Job })[] = [];
+  let before: Job | undefined;
+  let deadline = 0;
+  for (const job of jobs) {
+    const equal = before?.deadline === job.deadline && before.release === job.release;
+    if (!equal) deadline += tieMs;
+    turns.push({ job, zone: job.zone, rank: job.rank, release: 0, deadline });
+    before = job;
+  }
+  return assignSlots(new Float64Array(turns.length), turns).map(({ job }) => job);
 }
