@@ -68,18 +68,20 @@ export function missingMachines(
   const missing = new Map<string, readonly MissingMachine[]>();
   if (!departures.some(hasLeft)) return missing;
   const byPolicy = countedDepartures(question);
-  const there = new Set([...nodes.values()].flatMap((some) => some.map(({ uid }) => uid)));
-  let shared = cameOf(nodes.get(undefined) ?? []);
+  const all = [...nodes.values()].flat();
+  const there = new Set(all.map(({ uid }) => uid));
+  const boots = new Set(all.map(({ bootID }) => bootID));
+  let shared: readonly number[] = [...arrivalsOf(nodes.get(undefined) ?? [], []).values()];
   for (const policy of policies) {
     const own = byPolicy.get(policy.name) ?? [];
     const isCertain = (one: Departure) => policies.some(({ name }) => name === policyNameOf(one));
-    // A Node object that is still there has another machine now.
+    // A Node object that is still there has another machine now; a boot that is has another Node.
     const losses = lossesOf(own, { policy, isCertain }).filter(
-      ({ departure }) => !there.has(uidOf(departure)),
+      ({ departure: { node } }) => !there.has(node.uid) && !(node.bootID && boots.has(node.bootID)),
     );
     if (!losses.some(({ untilAt }) => untilAt > at)) continue;
     const gone = own.filter((departure) => !there.has(uidOf(departure)));
-    const came = [...cameOf(nodes.get(policy.name) ?? []), ...cameAndLeft(gone)];
+    const came = [...arrivalsOf(nodes.get(policy.name) ?? [], gone).values()];
     const left = withoutReplaced(losses, { came, shared });
     missing.set(
       policy.name,
@@ -176,27 +178,31 @@ function leftFrom({ departure, goneAt }: MissingMachine): number {
 /** How long after its launch a machine registers its Node at most. */
 const registersWithinMs = minutes(15);
 
-/** A Node that is registered again under its name, of a machine that was there, is no arrival. */
-function cameOf(nodes: readonly NodeFacts[]): readonly number[] {
-  return nodes.flatMap(({ createdAt, instanceBornAt }) => {
-    if (createdAt === undefined || instanceBornAt === undefined) return createdAt ?? [];
-    return createdAt - instanceBornAt > registersWithinMs ? instanceBornAt : createdAt;
-  });
+/**
+ * When the machines came whose nodes are there, or have left since, by boot: one whose Node was
+ * registered again came with the first. If no departure of a node that has left has recorded it,
+ * then before the first of these was made: just before, unless it was made by a person or by a
+ * notice.
+ */
+function arrivalsOf(
+  nodes: readonly NodeFacts[],
+  gone: readonly Departure[],
+): ReadonlyMap<string, number> {
+  const first = new Map<string, number>();
+  const came = (machine: string, at: number | undefined): void => {
+    if (at !== undefined) first.set(machine, Math.min(at, first.get(machine) ?? at));
+  };
+  for (const node of nodes) came(node.bootID || node.uid, cameAt(node));
+  const machineOf = byMachine(gone);
+  for (const departure of gone)
+    came(machineOf(departure), departure.status.nodeCreatedAt ?? departure.createdAt);
+  return first;
 }
 
-/**
- * When the nodes came that have left since. If no departure of theirs has recorded it, then before
- * the first of these was made: just before, unless it was made by a person or by a notice.
- */
-function cameAndLeft(departures: readonly Departure[]): readonly number[] {
-  const first = new Map<string, number>();
-  const machineOf = byMachine(departures);
-  for (const departure of departures) {
-    const createdAt = departure.status.nodeCreatedAt ?? departure.createdAt;
-    const key = machineOf(departure);
-    if (createdAt !== undefined) first.set(key, Math.min(createdAt, first.get(key) ?? createdAt));
-  }
-  return [...first.values()];
+/** A Node that is registered again under its name, of a machine that was there, is no arrival. */
+function cameAt({ createdAt, instanceBornAt }: NodeFacts): number | undefined {
+  if (createdAt === undefined || instanceBornAt === undefined) return createdAt;
+  return createdAt - instanceBornAt > registersWithinMs ? instanceBornAt : createdAt;
 }
 
 /**

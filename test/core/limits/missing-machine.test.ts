@@ -61,6 +61,23 @@ describe("a machine that has left", () => {
     expect(missingIn({ nodes: [fresh], departures })).toEqual({ spot: [] });
   });
 
+  it("is not replaced by one that was registered again just after it had come", () => {
+    const first = { nodeCreatedAt: minutesAgo(67) };
+    const noticed = left("n2", 50, { status: { outcome: "Cancelled", ...first } as never });
+    const before = { ...noticed, node: { ...noticed.node, bootID: "boot-2" } };
+    const born = { createdAt: minutesAgo(58), instanceBornAt: minutesAgo(68) };
+    const again = aNode("n2", { uid: "n2-2", bootID: "boot-2", ...born });
+    const departures = [left("n1", 55), before];
+    expect(missingIn({ nodes: [again], departures })).toEqual({ spot: ["n1"] });
+  });
+
+  it("is there if its Node is registered again, whatever became of the one before", () => {
+    const lost = left("n1", 20, { status: { outcome: "Cancelled", reason: "NodeGone" } as never });
+    const before = { ...lost, node: { ...lost.node, bootID: "boot-1" } };
+    const again = aNode("n1", { uid: "n1-2", bootID: "boot-1", createdAt: longAgo });
+    expect(missingIn({ nodes: [again], departures: [before] })).toEqual({ spot: [] });
+  });
+
   it("is not replaced by one that was registered again and has left since", () => {
     const boot = (one: Departure) => ({ ...one, node: { ...one.node, bootID: "boot-2" } });
     const before = boot(left("n2", 50, { status: { outcome: "Cancelled" }, createdAt: longAgo }));
