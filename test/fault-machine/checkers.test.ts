@@ -4,7 +4,7 @@ import type { ModelObject } from "../../src/sim/api/store/object-store.ts";
 import type { Checker } from "./checker.ts";
 import { endedWithEvidence, notDrainedInVain } from "./checkers/act-checkers.ts";
 import { actionsAreUndone } from "./checkers/action-checkers.ts";
-import { startIsInBudget } from "./checkers/start-checkers.ts";
+import { startIsInBudget, startWaitsForFleet } from "./checkers/start-checkers.ts";
 import type { TraceEvent } from "./trace.ts";
 import { marks, View } from "./view.ts";
 import type { PolicySpec, World } from "./world.ts";
@@ -64,25 +64,40 @@ function departure(over: object = {}): object {
   return { metadata: { name: "d1", uid: "uid-d1" }, spec, ...over };
 }
 
+/** n1 starts at two hours, although others are not ready; something was edited just before. */
+function startBeside(
+  sick: readonly string[],
+  edits: readonly TraceEvent[] = [],
+): readonly TraceEvent[] {
+  const at = 2 * hour;
+  const [open, marked] = [node("n1", "True"), node("n1", "True", "d1")];
+  const path = "/api/v1/nodes/n1";
+  return [
+    policyIs(0, policy),
+    ...["n1", ...sick].map((name) => machine(0, name)),
+    ...[open, ...sick.map((name) => node(name, "False"))].map((one) => change(0, "nodes", one)),
+    change(at - minute, "departures.lastcall.dev", departure()),
+    ...edits,
+    change(at, "nodes", marked, open),
+    {
+      ...{ kind: "Request", process: "controller-0.1", sentAt: at, at, method: "PATCH", path },
+      ...{ body: undefined, status: 200, answer: "Arrived" },
+    },
+  ];
+}
+
+describe("start-waits-for-fleet", () => {
+  it("is broken by a start beside three nodes of four that are not ready", () => {
+    expect(verdictOf(startWaitsForFleet, startBeside(["n2", "n3", "n4"]))).toHaveLength(1);
+  });
+
+  it("is not by one beside two of three, which no controller takes for an outage", () => {
+    expect(verdictOf(startWaitsForFleet, startBeside(["n2", "n3"]))).toEqual([]);
+  });
+});
+
 describe("start-is-in-budget", () => {
-  /** n1 starts at two hours although n2 is not ready; its policy was changed in between. */
-  const started = (...edits: readonly TraceEvent[]): readonly TraceEvent[] => {
-    const at = 2 * hour;
-    const [open, marked] = [node("n1", "True"), node("n1", "True", "d1")];
-    const path = "/api/v1/nodes/n1";
-    return [
-      policyIs(0, policy),
-      ...[machine(0, "n1"), machine(0, "n2")],
-      ...[change(0, "nodes", open), change(0, "nodes", node("n2", "False"))],
-      change(at - minute, "departures.lastcall.dev", departure()),
-      ...edits,
-      change(at, "nodes", marked, open),
-      {
-        ...{ kind: "Request", process: "controller-0.1", sentAt: at, at, method: "PATCH", path },
-        ...{ body: undefined, status: 200, answer: "Arrived" },
-      },
-    ];
-  };
+  const started = (...edits: readonly TraceEvent[]) => startBeside(["n2"], edits);
   const short = { ...policy, lifetime: { max: "1h", reserve: "20m" } };
 
   it("is broken by a start beside a node that is out", () => {

@@ -161,6 +161,12 @@ export const startsKeepPace: Checker = {
   },
 };
 
+/**
+ * So many nodes, at least, are sick in an unhealthy fleet; kubernetes: ComputeZoneState in
+ * `pkg/controller/nodelifecycle/node_lifecycle_controller.go`.
+ */
+const fewestSick = 3;
+
 export const startWaitsForFleet: Checker = {
   name: "start-waits-for-fleet",
   rule: "no voluntary start while most of the fleet is not ready",
@@ -171,7 +177,7 @@ export const startWaitsForFleet: Checker = {
         ([, { since, why }]) => why === "NotReady" && since <= known,
       );
       const size = view.machines.size;
-      if (size < 3 || sick.length < 2 || sick.length / size < 0.55 || !couldKnow(view, sentAt)) {
+      if (sick.length < fewestSick || sick.length / size < 0.55 || !couldKnow(view, sentAt)) {
         return undefined;
       }
       return `${node.metadata.name} started to leave while ${sick.length} of ${size} nodes were not ready`;
