@@ -38,6 +38,7 @@ import {
   apiVersion as policyApiVersion,
   policyPath,
 } from "./object/api-call.ts";
+import { mergePatch } from "./object/merge-patch.ts";
 import {
   type DepartureChange,
   departureFence,
@@ -102,14 +103,13 @@ export class KubeDepartureStore implements DepartureStore {
 
   /**
    * Sends a merge patch with the resourceVersion, which the API server rejects with 409 if anybody
-   * has written since. Fields missing from the new status are set to null, which removes them.
+   * has written since.
    */
   async record(departure: Departure, { status, hurry }: StatusWrite): Promise<StoreResult> {
     const before = statusObject(departure.status);
-    const removed = Object.keys(before).map((field) => [field, null] as const);
     const path = `${departurePath(departure.name)}/status`;
     const bodyAtTurn = () => {
-      const written = { ...Object.fromEntries(removed), ...statusObject(status()) };
+      const written = mergePatch(before, statusObject(status()));
       return { metadata: departureFence(departure), status: written };
     };
     return this.#send({ ...patchOf(path), bodyAtTurn, urgency: "Later", hurry });

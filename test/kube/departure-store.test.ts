@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { KubeRequest } from "../../src/contracts/kube-api.ts";
+import type { Departure, DrainCounts } from "../../src/core/departure/departure.ts";
 import { plus, seconds } from "../../src/core/time/time.ts";
 import { KubeDepartureStore } from "../../src/kube/departure-store.ts";
 import { aDeparture, aNode, at } from "../core/fleet-builder.ts";
@@ -108,6 +109,24 @@ describe("the conditions of a departure", () => {
     await store.record(made.departure, { status: () => held });
     expect(await trueOnes()).toMatchObject([{ type: "Held", reason: "OutsideWindow" }]);
   });
+});
+
+it("a field of the drain that a status no longer has is removed with it", async () => {
+  const store = new KubeDepartureStore(await modelClusterApi(new ManualClock()));
+  const made = await store.create(order);
+  if (made.kind !== "Done") throw new Error("it was not created");
+  const none = { evicted: 1, forced: 0, waiting: 2, blocked: 0, cut: 0 };
+  const counts: DrainCounts = { total: 3, left: 2, ...none };
+  const record = async (departure: Departure, drain: DrainCounts) => {
+    const status = { ...departure.status, phase: "Draining", drain } as const;
+    const written = await store.record(departure, { status: () => status });
+    if (written.kind !== "Done") throw new Error("it was not recorded");
+    return written.departure;
+  };
+  const before = await record(made.departure, { ...counts, activeSeconds: 90 });
+  expect(before.status.drain).toEqual({ ...counts, activeSeconds: 90 });
+  const without = { ...counts, activeSeconds: undefined };
+  expect((await record(before, without)).status.drain).toEqual(counts);
 });
 
 describe("the finalizer of a departure", () => {
