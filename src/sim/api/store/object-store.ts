@@ -140,8 +140,12 @@ export class ModelStore {
     return made;
   }
 
-  /** Drops all history, so that a watch from an earlier revision is answered 410. */
+  /**
+   * Drops all history, so that a watch from an earlier revision is answered 410. Others have
+   * written meanwhile: no watcher is at the newest one.
+   */
   compact(): void {
+    this.#revision += 1;
     for (const collection of this.#collections.values()) collection.history.compact(this.#revision);
   }
 }
