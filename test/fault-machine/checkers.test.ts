@@ -5,6 +5,7 @@ import type { Checker } from "./checker.ts";
 import { endedWithEvidence, notDrainedInVain } from "./checkers/act-checkers.ts";
 import { actionsAreUndone } from "./checkers/action-checkers.ts";
 import { startIsInBudget, startWaitsForFleet } from "./checkers/start-checkers.ts";
+import { phasesEnd } from "./checkers/time-checkers.ts";
 import type { TraceEvent } from "./trace.ts";
 import { marks, View } from "./view.ts";
 import type { PolicySpec, World } from "./world.ts";
@@ -139,6 +140,35 @@ describe("not-drained-in-vain", () => {
     expect(verdictOf(notDrainedInVain, again())).toHaveLength(1);
   });
 
+  /** Two departures are rolled back while a pod is not to be disturbed, and it starts once more. */
+  const thrice = (step: string): readonly TraceEvent[] => {
+    const annotations = { [marks.doNotDisturb]: "true" };
+    const spec = { nodeName: "n1" };
+    const kept = { metadata: { name: "p1", uid: "uid-p1", annotations }, spec };
+    const pod = { metadata: { name: "p2", uid: "uid-p2" }, spec };
+    const asked = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "now" } };
+    const timeline = [{ step, result: "" }];
+    const undone = { phase: "Ended", outcome: "RolledBack", reason: "DrainTimeout", timeline };
+    const rolledBack = (when: number) =>
+      change(when, "departures.lastcall.dev", departure({ status: undone }), departure());
+    return [
+      ...[policyIs(0, policy), machine(0, "n1"), change(0, "nodes", node("n1", "True"))],
+      ...[change(0, "pods", kept), change(0, "pods", pod)],
+      ...[rolledBack(at), rolledBack(at + hour)],
+      change(at + 2 * hour, "departures.lastcall.dev", departure()),
+      change(at + 2 * hour, "nodes", node("n1", "True", "d1"), node("n1", "True")),
+      change(at + 2 * hour, "pods", asked, pod),
+    ];
+  };
+
+  it("is broken by a third drain while the same pod blocks it", () => {
+    expect(verdictOf(notDrainedInVain, thrice("Draining"))).toHaveLength(1);
+  });
+
+  it("is not by the first one after two starts that did not come to a drain", () => {
+    expect(verdictOf(notDrainedInVain, thrice("Preparing"))).toEqual([]);
+  });
+
   it("is not if the clock by which that hour is counted was set meanwhile", () => {
     const set = { kind: "Fault", what: "begins", index: 0, name: "server-clock-off" } as const;
     expect(verdictOf(notDrainedInVain, again({ ...set, at: at + minute }))).toEqual([]);
@@ -188,5 +218,31 @@ describe("actions-are-undone", () => {
 
   it("is not by one of a drain that its policy lets wait without end", () => {
     expect(verdictOf(actionsAreUndone, left("Wait"))).toEqual([]);
+  });
+});
+
+describe("phases-end", () => {
+  /** n1 drains for longer than its timeout, with a pod that was asked to leave before that. */
+  const draining = (graceSeconds: number): readonly TraceEvent[] => {
+    const spec = { nodeName: "n1", terminationGracePeriodSeconds: graceSeconds };
+    const pod = { metadata: { name: "p1", uid: "uid-p1", deletionTimestamp: "then" }, spec };
+    return [
+      ...[policyIs(0, policy), machine(0, "n1"), change(0, "nodes", node("n1", "True"))],
+      change(hour, "pods", pod),
+      change(
+        hour + minute,
+        "departures.lastcall.dev",
+        departure({ status: { phase: "Draining" } }),
+      ),
+      { kind: "Calm", at: 2 * hour },
+    ];
+  };
+
+  it("is broken by a drain that does not end at its timeout", () => {
+    expect(verdictOf(phasesEnd, draining(30))).toHaveLength(1);
+  });
+
+  it("is not by one whose pods were given their grace by the drain before it", () => {
+    expect(verdictOf(phasesEnd, draining(7200))).toEqual([]);
   });
 });

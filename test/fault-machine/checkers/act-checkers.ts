@@ -350,6 +350,8 @@ export const notDrainedInVain: Checker = {
           untaken.set(bootOf(view.nodes.get(spec.node.name)), event.at);
         // Such a policy leaves behind what does not go: that blocks nothing.
         if (view.policyUnderWay().drain.onTimeout === "Proceed") return undefined;
+        // One that never drained has found nothing out.
+        if (!status.timeline?.some(({ step }) => step === "Draining")) return undefined;
         const pods = pinned(spec.node.name, view);
         const known = blocked.get(spec.node.uid);
         const times = known?.pods === pods ? known.times + 1 : 1;

@@ -58,11 +58,12 @@ export const phasesEnd: Checker = {
         const isMeant =
           event.type !== "DELETED" && isVoluntary(departure) && underWay.includes(phase);
         if (!isMeant) entered.delete(uid);
-        else if (entered.get(uid)?.phase !== phase)
-          entered.set(uid, {
-            ...{ phase, node: departure.spec.node.name, at: event.at },
-            ...{ graceMs: 0, isTold: false },
-          });
+        else if (entered.get(uid)?.phase !== phase) {
+          const { name: node } = departure.spec.node;
+          entered.set(uid, { phase, node, at: event.at, graceMs: 0, isTold: false });
+          // A drain that was rolled back may have asked them before.
+          for (const pod of view.podsOn(node)) noteGrace(pod, entered);
+        }
       }
       for (const [uid, its] of entered) {
         // No bound is shorter, and this comes for every event.
