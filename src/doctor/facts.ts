@@ -167,6 +167,8 @@ export interface WorkloadFacts {
   readonly serviceAccount: string;
   readonly wanted: number;
   readonly ready: number;
+  /** Why the API server creates no pods for it, such as a quota. */
+  readonly refused?: string | undefined;
   readonly image: string;
   readonly hostNetwork: boolean;
   readonly priorityClass: string | undefined;

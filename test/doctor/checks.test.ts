@@ -121,6 +121,22 @@ describe("the doctor's sentences", () => {
       expect(fix).toContain(one);
   });
 
+  it("about pods that are not even created quote what refuses them", () => {
+    const refused =
+      'pods "lastcall-7d9f-x2k4p" is forbidden: exceeded quota: team, requested: limits.memory=256Mi';
+    const facts = { ...green, ...withController({ ready: 0, refused }), ownPods: known([]) };
+    const { message, fix } = answerOf("controller", facts as DoctorFacts) ?? {};
+    expect(message).toContain(`none of the controller's 2 replicas is ready: ${refused}`);
+    expect(fix).toBe("make room for its pods in the quota, or allow them in the namespace");
+  });
+
+  it("about pods whose volume is elsewhere say so", () => {
+    const why = "0/3 nodes are available: 3 node(s) had volume node affinity conflict";
+    const ownPods = known([{ ...pod, component: "controller", unscheduled: why }]);
+    const facts = { ...green, ...withController({ ready: 0 }), ownPods } as DoctorFacts;
+    expect(answerOf("controller", facts)?.fix).toContain("the zone of its volume");
+  });
+
   it("about admission leave out what RBAC does not grant, and what is not used", () => {
     const notGranted = withTrial({
       ...{ needed: { kind: "NotGranted" }, forbidden: { kind: "NotGranted" } },

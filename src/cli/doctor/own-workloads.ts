@@ -60,6 +60,7 @@ export function workloadFacts(workload: KubeObject): WorkloadFacts {
     serviceAccount: textOf(pod.serviceAccountName) ?? "default",
     wanted: numberOf(spec.replicas) ?? numberOf(status.desiredNumberScheduled) ?? 1,
     ready: numberOf(status.readyReplicas) ?? numberOf(status.numberReady) ?? 0,
+    refused: refusedWhy(listOf(status.conditions).map(fieldsOf)),
     image: container.image,
     hostNetwork: pod.hostNetwork === true,
     priorityClass: textOf(pod.priorityClassName),
@@ -71,6 +72,14 @@ export function workloadFacts(workload: KubeObject): WorkloadFacts {
     hiddenOptions: hiddenOptionsOf(container),
     chart: metadata.labels?.["helm.sh/chart"],
   };
+}
+
+/** Only a Deployment has this condition; a DaemonSet has Events. */
+function refusedWhy(conditions: readonly Fields[]): string | undefined {
+  const found = conditions.find(
+    ({ type, status }) => type === "ReplicaFailure" && status === "True",
+  );
+  return found && (textOf(found.message) || textOf(found.reason));
 }
 
 interface ContainerSpec {

@@ -69,7 +69,14 @@ const podsFix = "check its pods and their Events with kubectl describe";
 const nodesFix =
   "add a node that its pods fit on, or let them onto Spot nodes: in the chart's values controller.requireStableNodes: false, tolerations for their taints, and no required node affinity";
 
-function replicaVerdict({ ready, wanted }: WorkloadFacts, { ownPods }: DoctorFacts): CheckResult {
+const volumeFix =
+  "add a node in the zone of its volume, or remove that from extraVolumes in the chart's values";
+const quotaFix = "make room for its pods in the quota, or allow them in the namespace";
+
+function replicaVerdict(
+  { ready, wanted, refused }: WorkloadFacts,
+  { ownPods }: DoctorFacts,
+): CheckResult {
   if (wanted === 0) return fail("the controller has no replica", "scale its Deployment to 2");
   if (ready >= wanted) {
     if (wanted === 1)
@@ -80,8 +87,7 @@ function replicaVerdict({ ready, wanted }: WorkloadFacts, { ownPods }: DoctorFac
   const pending = pods.find(
     ({ component, unscheduled }) => component === "controller" && unscheduled !== undefined,
   );
-  const why = pending === undefined ? "" : `; the scheduler: ${pending.unscheduled}`;
-  const fix = pending === undefined ? podsFix : nodesFix;
+  const { why, fix } = missingReplicas(pending?.unscheduled, refused);
   if (ready > 0)
     return warn(`${ready} of the controller's ${wanted} replicas are ready${why}`, fix);
   const none =
@@ -89,6 +95,14 @@ function replicaVerdict({ ready, wanted }: WorkloadFacts, { ownPods }: DoctorFac
       ? "the controller's only replica is not"
       : `none of the controller's ${wanted} replicas is`;
   return fail(`${none} ready${why}`, fix);
+}
+
+/** In the words of who keeps the pods from running: the API server, or the scheduler. */
+function missingReplicas(unscheduled: string | undefined, refused: string | undefined) {
+  if (refused !== undefined) return { why: `: ${refused}`, fix: quotaFix };
+  if (unscheduled === undefined) return { why: "", fix: podsFix };
+  const fix = unscheduled.includes("volume") ? volumeFix : nodesFix;
+  return { why: `; the scheduler: ${unscheduled}`, fix };
 }
 
 /** Without a Lease, every pod acts. */

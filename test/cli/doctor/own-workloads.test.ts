@@ -24,6 +24,18 @@ function deployment(container: object, labels: Readonly<Record<string, string>>)
 }
 
 describe("the controller's Deployment", () => {
+  it("says what refuses its pods", () => {
+    const message = 'pods "x-1" is forbidden: exceeded quota: team';
+    const one = deployment({ image: "lastcall:1.2.3" }, part("lastcall", "controller"));
+    const conditions = [
+      { type: "Progressing", status: "False", message: "timed out" },
+      { type: "ReplicaFailure", status: "True", reason: "FailedCreate", message },
+    ];
+    const status = { ...Object(one.status), conditions };
+    expect(workloadFacts({ ...one, status }).refused).toBe(message);
+    expect(workloadFacts(one).refused).toBeUndefined();
+  });
+
   it("is found by its labels, or by its image if a chart names it differently", () => {
     const image = "registry.example/lastcall:1.2.3";
     const byName = deployment({ image: "mirror/x@sha256:0" }, part("lastcall", "controller"));
