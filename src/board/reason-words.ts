@@ -3,6 +3,18 @@
  * terminal; the core's own sentence has the details.
  */
 import type { Reason } from "../core/reason/reason.ts";
+import type { BoardRow } from "./stream.ts";
+
+/** Why a node leaves when it does, or what holds it; a newer version may have other reasons. */
+export function rowWords(row: BoardRow, language: "en" | "ja"): string {
+  const { plannedBy, deadlineAt, hold } = row;
+  const isBarred = plannedBy === "DeadlineBeatsWindow" && deadlineAt !== null;
+  if (isBarred && (hold?.untilAt ?? 0) > deadlineAt) {
+    return { en: "On hold past its deadline", ja: "期限の後まで保留" }[language];
+  }
+  const why = plannedBy ?? (row.cause === "Manual" ? "Requested" : row.reason);
+  return reasonWords[why]?.[language] ?? why;
+}
 
 export const reasonWords: Readonly<Record<Reason, Readonly<Record<"en" | "ja", string>>>> = {
   Spaced: { en: "Spaced from its neighbours", ja: "他と間隔を空けて出発" },

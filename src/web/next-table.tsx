@@ -1,5 +1,5 @@
 /** The next departures: sorted by any column, and grouped by pool or zone. */
-import { reasonWords } from "../board/reason-words.ts";
+import { rowWords } from "../board/reason-words.ts";
 import { type BoardRow, isDryRun } from "../board/stream.ts";
 import { type ListView, type SortColumn, sortedBy } from "./list-choice.ts";
 import { MoreButton } from "./more-button.tsx";
@@ -135,8 +135,7 @@ function GroupCounts({ view, rows }: Omit<TableProps, "list">): VNode {
 }
 
 function whyText(row: BoardRow, { language }: PageView): string {
-  const why = row.plannedBy ?? (row.cause === "Manual" ? "Requested" : row.reason);
-  const text = reasonWords[why]?.[language] ?? why;
+  const text = rowWords(row, language);
   return row.window === null ? text : `${text} · ${row.window}`;
 }
 

@@ -157,6 +157,24 @@ describe("The board in a terminal", () => {
     expect(`${textOf(pictureOf({ rows }), { columns })}\n`).toContain(` in 3h00m    ${said}\n`);
   });
 
+  it.each([80, 200])(
+    "says on %i columns that a node is held past its deadline, or frozen",
+    (columns) => {
+      const hold = { mark: "m", isOurs: true, by: null, sinceAt: null };
+      const rows = [
+        row("n1", {
+          ...{ reason: "DeadlineBeatsWindow", plannedBy: "DeadlineBeatsWindow" },
+          ...{ deadlineAt: plus(now, hours(3)), hold: { ...hold, untilAt: plus(now, hours(4)) } },
+          explain: `n1 leaves ${"late ".repeat(40)}`,
+        }),
+        row("n2", { frozenUntil: plus(now, hours(5)) }),
+      ];
+      const text = `${textOf(pictureOf({ rows }), { columns })}\n`;
+      expect(text).toMatch(/^ n1 .* On hold past its deadline\n/m);
+      expect(text).toMatch(/^ n2 .* frozen for 5h00m\n/m);
+    },
+  );
+
   it("shows the whole message of a blocking budget if there is room", () => {
     const rows = [
       row("n1", {

@@ -1,5 +1,5 @@
 import { cutName } from "../../board/name-parts.ts";
-import { reasonWords } from "../../board/reason-words.ts";
+import { reasonWords, rowWords } from "../../board/reason-words.ts";
 import {
   type BoardPicture,
   type BoardRow,
@@ -216,8 +216,7 @@ function whyText(
   }: { readonly now: Instant; readonly columns: number; readonly space: number },
 ): string {
   const isWide = columns >= columnsForSentence && space >= spaceForSentence;
-  const { state, phase, pods, deadlineAt, reason, plannedBy, heldBackTo, explain, hold } = row;
-  const { frozenUntil } = row;
+  const { state, phase, pods, deadlineAt, reason, heldBackTo, frozenUntil, explain, hold } = row;
   if (state === "Leaving") {
     const there = isWide ? "still there" : "there";
     const left =
@@ -229,7 +228,7 @@ function whyText(
     return `${left}${deadline}${blockedText(row, isWide)}`;
   }
   if (frozenUntil !== null && state === "Scheduled") {
-    return `frozen, ${relativeTime(frozenUntil, now)}`;
+    return `frozen for ${spanText(between(now, frozenUntil))}`;
   }
   const held = reason === "OnHold" && hold !== null ? holdText(hold) : undefined;
   // The line begins with the name already.
@@ -242,9 +241,8 @@ function whyText(
   if (held !== undefined) return held;
   const expected = heldBackTo === null ? "" : relativeTime(heldBackTo, now);
   if (expected !== "" && state === "Scheduled") return `held back, ${expected}`;
-  const why = state === "Scheduled" ? (plannedBy ?? reason) : reason;
   // A reason from a newer version has no text here.
-  const words = reasonWords[why]?.en ?? why;
+  const words = state === "Scheduled" ? rowWords(row, "en") : (reasonWords[reason]?.en ?? reason);
   return expected === "" ? words : `${words}, expected ${expected}`;
 }
 
