@@ -16,6 +16,7 @@ import { type CommandIo, type CommandRun, printData } from "../command-line/comm
 import { formatTable } from "../command-line/terminal.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
 import { plannedInstant } from "../input/planned-instant.ts";
+import { unknownNodeMarks, unknownPodMarks } from "../input/unknown-mark.ts";
 
 /** Shows how one node's pods would leave, planned or under a notice. */
 export const runDrainPlan: CommandRun<"drain-plan"> = async ({ options, words, io }) => {
@@ -76,6 +77,8 @@ async function planWith(
   const node = nodeNamed(name, { fleet, options });
   const policy = selectPolicy(node, fleet.policies)?.policy ?? defaultPolicy;
   const own = fleet.pods.filter(({ nodeName }) => nodeName === name);
+  const marks = [...unknownNodeMarks([node]), ...unknownPodMarks(own)];
+  if (!options.quiet) for (const mark of marks) io.err(`lastcall: ${mark}\n`);
   const pods = await about.capacity.withVolumes(own);
   const plan = planDrain({
     node,

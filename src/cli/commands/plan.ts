@@ -23,6 +23,7 @@ import { type CommandRun, printData } from "../command-line/command.ts";
 import { formatTable, relativeTime } from "../command-line/terminal.ts";
 import { type FleetSnapshot, readFleet } from "../input/fleet-snapshot.ts";
 import { plannedInstant } from "../input/planned-instant.ts";
+import { unknownNodeMarks } from "../input/unknown-mark.ts";
 
 /**
  * Shows which nodes leave, when and why. With `--strict`, the exit code is 3 if the plan is
@@ -88,7 +89,7 @@ function withReleaseStanding(plan: FleetPlan, { unreleasable }: FleetSnapshot): 
 
 function warningsOf(
   plan: FleetPlan,
-  { badPolicies, policyRemarks }: FleetSnapshot,
+  { badPolicies, policyRemarks, nodes }: FleetSnapshot,
 ): readonly string[] {
   const none =
     plan.policies.length + badPolicies.length === 0
@@ -104,7 +105,8 @@ function warningsOf(
         ? `Policy ${policy.name} selects no node`
         : `Policy ${policy.name} applies to no node that it selects`,
     );
-  return [...none, ...bad, ...idle, ...policyRemarks, ...planWarnings(plan)];
+  const marks = unknownNodeMarks(nodes);
+  return [...none, ...bad, ...idle, ...marks, ...policyRemarks, ...planWarnings(plan)];
 }
 
 /** What keeps a departure from its instant. */

@@ -1,5 +1,6 @@
 import type { PodFacts } from "../cluster/pod.ts";
 import type { DrainReason } from "../departure/drain-reason.ts";
+import { markMeant } from "../time/named-time.ts";
 import { type Instant, parseDuration, plus } from "../time/time.ts";
 
 /** An annotation by which a pod asks not to be evicted in a planned departure. */
@@ -65,9 +66,16 @@ function timedMark(
   if (value === undefined || value === "" || value === "false") return undefined;
   const mark = { reason: about.reason, detail: `${about.key}: "${value}"` };
   const span = parseDuration(value);
-  if (span === undefined) return mark;
+  if (value === "true") return mark;
+  if (span === undefined) return { ...mark, detail: `${mark.detail}${unreadable(value)}` };
   const freeAt = plus(pod.startedAt ?? about.now, span);
   return freeAt > about.now ? { ...mark, freeAt } : undefined;
+}
+
+function unreadable(value: string): string {
+  const meant = markMeant(value);
+  const hint = meant === undefined ? "" : `${meant}? `;
+  return `, which cannot be read (${hint}expected "true" or 2h)`;
 }
 
 function outlasts(mark: DisturbanceMark, other: DisturbanceMark | undefined): boolean {

@@ -19,6 +19,7 @@ import {
 } from "../policy/policy.ts";
 import { isKarpenters } from "../policy/release-answer.ts";
 import type { Reason } from "../reason/reason.ts";
+import { markMeant } from "../time/named-time.ts";
 import { earliest, formatInstant, type Instant, later, plus } from "../time/time.ts";
 import type { Candidate } from "./fleet-plan.ts";
 import { lifetimeEnd } from "./lifetime-end.ts";
@@ -185,7 +186,10 @@ function resting(
 }
 
 function unreadable({ annotations }: NodeFacts, mark: string): string {
-  return `${mark}, whose value ${JSON.stringify(annotations[mark])} cannot be read (expected "true", 4h or 2026-12-01T00:00:00Z)`;
+  const value = annotations[mark] ?? "";
+  const meant = markMeant(value);
+  const hint = meant === undefined ? "" : `${meant}? `;
+  return `${mark}, whose value ${JSON.stringify(value)} cannot be read (${hint}expected "true", 4h or 2026-12-01T00:00:00Z)`;
 }
 
 /**

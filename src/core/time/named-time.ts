@@ -108,6 +108,14 @@ function spanText(span: Millis): string {
   return `in ${formatRounded(millis(Math.round(span / unitMs) * unitMs))}`;
 }
 
+/** The value of an annotation such as `lastcall.dev/hold` that is meant by `yes` or `4 hours`. */
+export function markMeant(text: string): string | undefined {
+  const word = text.trim();
+  if (/^(?:true|yes|on)$/i.test(word)) return '"true"';
+  if (/^(?:false|no|off)$/i.test(word)) return '"false"';
+  return durationMeant(word) ?? instantMeant(word);
+}
+
 /** The instant that is meant by `2026-12-01` or `2026-12-01 22:00`, in UTC. */
 export function instantMeant(text: string): string | undefined {
   const written = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?)?$/.exec(text.trim());
