@@ -5,12 +5,12 @@
 import {
   actsOnOwnNode,
   dyingStaysCordoned,
-  endedWithEvidence,
   evictedFromCordoned,
   releasedRightMachine,
   releasedWhenEmpty,
 } from "../fault-machine/checkers/act-checkers.ts";
 import { markHasDeparture } from "../fault-machine/checkers/cordon-checkers.ts";
+import { endedWithEvidence } from "../fault-machine/checkers/evidence-checkers.ts";
 import { othersCordonStays, undisturbedStays } from "../fault-machine/checkers/pod-checkers.ts";
 import type { TraceEvent } from "../fault-machine/trace.ts";
 import { View } from "../fault-machine/view.ts";

@@ -2,7 +2,6 @@ import type { Checker } from "./checker.ts";
 import {
   actsOnOwnNode,
   dyingStaysCordoned,
-  endedWithEvidence,
   evictedFromCordoned,
   givenBackStays,
   notDrainedInVain,
@@ -12,6 +11,7 @@ import {
 } from "./checkers/act-checkers.ts";
 import { actionsAreUndone } from "./checkers/action-checkers.ts";
 import { cordonsEnd, markHasDeparture } from "./checkers/cordon-checkers.ts";
+import { endedWithEvidence } from "./checkers/evidence-checkers.ts";
 import { graceIsKept, othersCordonStays, undisturbedStays } from "./checkers/pod-checkers.ts";
 import {
   fleetIsNotEmptied,

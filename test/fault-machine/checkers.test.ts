@@ -2,8 +2,9 @@
 import { describe, expect, it } from "vitest";
 import type { ModelObject } from "../../src/sim/api/store/object-store.ts";
 import type { Checker } from "./checker.ts";
-import { endedWithEvidence, notDrainedInVain } from "./checkers/act-checkers.ts";
+import { notDrainedInVain } from "./checkers/act-checkers.ts";
 import { actionsAreUndone } from "./checkers/action-checkers.ts";
+import { endedWithEvidence } from "./checkers/evidence-checkers.ts";
 import { startIsInBudget, startWaitsForFleet } from "./checkers/start-checkers.ts";
 import { phasesEnd } from "./checkers/time-checkers.ts";
 import type { TraceEvent } from "./trace.ts";
@@ -197,6 +198,37 @@ describe("ended-with-evidence", () => {
 
   it("is not if it has gone so shortly before that its Node is still Ready", () => {
     expect(verdictOf(endedWithEvidence, outlived(20_000))).toEqual([]);
+  });
+});
+
+describe("a preemption", () => {
+  /** n1 has another boot ten seconds after the cloud withdrew its notice, and runs. */
+  const preempted = (...faults: readonly TraceEvent[]): readonly TraceEvent[] => {
+    const at = 2 * hour;
+    const noticed = { noticedAt: "then", cause: "SpotInterruption" };
+    const spec = { node: { name: "n1", uid: "uid-n1" }, ...noticed };
+    const status = { phase: "Ended", outcome: "Preempted", reason: "MachineReplaced" };
+    const says = (when: number, what: string): TraceEvent => {
+      return { kind: "Notice", at: when, node: "n1", what };
+    };
+    return [
+      ...[policyIs(0, policy), machine(0, "n1"), change(0, "nodes", node("n1", "True"))],
+      change(at - minute, "departures.lastcall.dev", departure({ spec })),
+      says(at - minute, "ends in 120 s"),
+      ...faults,
+      says(at - 10_000, "does not end after all"),
+      change(at, "departures.lastcall.dev", departure({ spec, status }), departure({ spec })),
+    ];
+  };
+
+  it("is not said of a machine whose notice was withdrawn", () => {
+    expect(verdictOf(endedWithEvidence, preempted())).toHaveLength(1);
+  });
+
+  it("may be said if its agent was rebooted with it, and could not tell", () => {
+    const reboot = { kind: "Fault", what: "begins", index: 0, name: "reboot" } as const;
+    const trace = preempted({ ...reboot, at: 2 * hour - 30_000 });
+    expect(verdictOf(endedWithEvidence, trace)).toEqual([]);
   });
 });
 
