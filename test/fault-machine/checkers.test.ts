@@ -121,7 +121,10 @@ describe("not-drained-in-vain", () => {
   const at = 2 * hour;
   const status = { phase: "Ended", outcome: "RolledBack", reason: "MachineNotTaken" };
   /** The node is drained again 55 minutes after nobody took its machine. */
-  const again = (...between: readonly TraceEvent[]): readonly TraceEvent[] => {
+  const again = (
+    between: readonly TraceEvent[] = [],
+    endedAt = new Date(at).toISOString(),
+  ): readonly TraceEvent[] => {
     const open = node("n1", "True");
     const pod = { metadata: { name: "p1", uid: "uid-p1" }, spec: { nodeName: "n1" } };
     const asked = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "now" } };
@@ -129,7 +132,12 @@ describe("not-drained-in-vain", () => {
       policyIs(0, policy),
       ...[machine(0, "n1"), change(0, "nodes", open), change(0, "pods", pod)],
       change(at, "departures.lastcall.dev", departure()),
-      change(at, "departures.lastcall.dev", departure({ status }), departure()),
+      change(
+        at,
+        "departures.lastcall.dev",
+        departure({ status: { ...status, endedAt } }),
+        departure(),
+      ),
       ...between,
       change(at + 55 * minute, "departures.lastcall.dev", departure()),
       change(at + 55 * minute, "nodes", node("n1", "True", "d1"), open),
@@ -141,9 +149,15 @@ describe("not-drained-in-vain", () => {
     expect(verdictOf(notDrainedInVain, again())).toHaveLength(1);
   });
 
+  it("is not if the roll-back had ended before it could be recorded", () => {
+    const endedAt = new Date(at - hour).toISOString();
+    expect(verdictOf(notDrainedInVain, again([], endedAt))).toEqual([]);
+  });
+
   /** Two departures are rolled back while a pod is not to be disturbed, and it starts once more. */
-  const thrice = (step: string): readonly TraceEvent[] => {
+  const thrice = (step: string, cause = "Planned"): readonly TraceEvent[] => {
     const annotations = { [marks.doNotDisturb]: "true" };
+    const its = { node: { name: "n1", uid: "uid-n1" }, policy: "spot" };
     const spec = { nodeName: "n1" };
     const kept = { metadata: { name: "p1", uid: "uid-p1", annotations }, spec };
     const pod = { metadata: { name: "p2", uid: "uid-p2" }, spec };
@@ -156,7 +170,7 @@ describe("not-drained-in-vain", () => {
       ...[policyIs(0, policy), machine(0, "n1"), change(0, "nodes", node("n1", "True"))],
       ...[change(0, "pods", kept), change(0, "pods", pod)],
       ...[rolledBack(at), rolledBack(at + hour)],
-      change(at + 2 * hour, "departures.lastcall.dev", departure()),
+      change(at + 2 * hour, "departures.lastcall.dev", departure({ spec: { ...its, cause } })),
       change(at + 2 * hour, "nodes", node("n1", "True", "d1"), node("n1", "True")),
       change(at + 2 * hour, "pods", asked, pod),
     ];
@@ -166,13 +180,17 @@ describe("not-drained-in-vain", () => {
     expect(verdictOf(notDrainedInVain, thrice("Draining"))).toHaveLength(1);
   });
 
+  it("is not if a person asks for it", () => {
+    expect(verdictOf(notDrainedInVain, thrice("Draining", "Manual"))).toEqual([]);
+  });
+
   it("is not by the first one after two starts that did not come to a drain", () => {
     expect(verdictOf(notDrainedInVain, thrice("Preparing"))).toEqual([]);
   });
 
   it("is not if the clock by which that hour is counted was set meanwhile", () => {
     const set = { kind: "Fault", what: "begins", index: 0, name: "server-clock-off" } as const;
-    expect(verdictOf(notDrainedInVain, again({ ...set, at: at + minute }))).toEqual([]);
+    expect(verdictOf(notDrainedInVain, again([{ ...set, at: at + minute }]))).toEqual([]);
   });
 });
 

@@ -49,6 +49,7 @@ export interface DepartureObject extends ModelObject {
     readonly outcome?: string;
     readonly reason?: string;
     readonly message?: string;
+    readonly endedAt?: string;
     readonly machine?: { readonly id: string };
     readonly timeline?: readonly { readonly step: string; readonly result: string }[];
   };

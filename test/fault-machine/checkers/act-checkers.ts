@@ -259,8 +259,10 @@ export const notDrainedInVain: Checker = {
         const { spec, status } = event.object as DepartureObject;
         const before = (event.previous as DepartureObject | undefined)?.status?.outcome;
         if (before !== undefined || status?.outcome !== "RolledBack") return undefined;
+        // It may have ended long before that could be recorded.
+        const endedAt = Math.min(event.at, Date.parse(status.endedAt ?? "") || event.at);
         if (status.reason === "MachineNotTaken")
-          untaken.set(bootOf(view.nodes.get(spec.node.name)), event.at);
+          untaken.set(bootOf(view.nodes.get(spec.node.name)), endedAt);
         // Such a policy leaves behind what does not go: that blocks nothing.
         if (view.policyUnderWay().drain.onTimeout === "Proceed") return undefined;
         // One that never drained has found nothing out.
@@ -288,7 +290,9 @@ export const notDrainedInVain: Checker = {
         return `${event.object.metadata.name} was evicted from ${node.metadata.name}, ${Math.round((event.at - since) / 60_000)} min after nobody had taken its machine`;
       }
       const known = blocked.get(node.metadata.uid);
-      if (known === undefined || known.times < drainsInVain) return undefined;
+      // A person who asks for a departure may help with its pods.
+      const isPersons = departure.spec.cause === "Manual";
+      if (known === undefined || known.times < drainsInVain || isPersons) return undefined;
       if (known.pods !== pinned(node.metadata.name, view)) return undefined;
       blocked.delete(node.metadata.uid);
       return `${event.object.metadata.name} was evicted from ${node.metadata.name}, where the same pods had blocked ${known.times} drains before`;
