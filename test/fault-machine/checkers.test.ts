@@ -5,7 +5,7 @@ import type { Checker } from "./checker.ts";
 import { notDrainedInVain } from "./checkers/act-checkers.ts";
 import { actionsAreUndone } from "./checkers/action-checkers.ts";
 import { endedWithEvidence } from "./checkers/evidence-checkers.ts";
-import { startIsInBudget, startWaitsForFleet } from "./checkers/start-checkers.ts";
+import { startIsInBudget, startsKeepPace, startWaitsForFleet } from "./checkers/start-checkers.ts";
 import { phasesEnd } from "./checkers/time-checkers.ts";
 import type { TraceEvent } from "./trace.ts";
 import { marks, View } from "./view.ts";
@@ -95,6 +95,36 @@ describe("start-waits-for-fleet", () => {
 
   it("is not by one beside two of three, which no controller takes for an outage", () => {
     expect(verdictOf(startWaitsForFleet, startBeside(["n2", "n3"]))).toEqual([]);
+  });
+});
+
+describe("starts-keep-pace", () => {
+  /** n3 starts twenty seconds after n1. */
+  const two = (...faults: readonly TraceEvent[]): readonly TraceEvent[] => {
+    const at = 2 * hour + 20_000;
+    const [open, marked] = [node("n3", "True"), node("n3", "True", "d3")];
+    const spec = { node: { name: "n3", uid: "uid-n3" }, cause: "Planned", policy: "spot" };
+    const metadata = { name: "d3", uid: "uid-d3" };
+    const path = "/api/v1/nodes/n3";
+    return [
+      ...[machine(0, "n3"), change(0, "nodes", open), ...faults],
+      ...startBeside([]),
+      change(at, "departures.lastcall.dev", departure({ metadata, spec })),
+      change(at, "nodes", marked, open),
+      {
+        ...{ kind: "Request", process: "controller-0.1", sentAt: at, at, method: "PATCH", path },
+        ...{ body: undefined, status: 200, answer: "Arrived" },
+      },
+    ];
+  };
+
+  it("is broken by two starts within seconds", () => {
+    expect(verdictOf(startsKeepPace, two())).toHaveLength(1);
+  });
+
+  it("is not if the record of the first one arrived late, and its cordon after it", () => {
+    const late = { kind: "Fault", what: "begins", index: 0, name: "late-writes" } as const;
+    expect(verdictOf(startsKeepPace, two({ ...late, at: 0 }))).toEqual([]);
   });
 });
 

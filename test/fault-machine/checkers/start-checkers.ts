@@ -145,6 +145,10 @@ export const startsKeepPace: Checker = {
       const isStale = (fault: string): boolean =>
         /^(watch-stale|watch-partial|server-clock-off)$/.test(fault);
       if (view.troubledMs({ from: last.at, to: sentAt }, isStale, 60_000) > 0) return undefined;
+      // Starts are apart when they are recorded. A record that arrives late delays its cordon.
+      const isLateWrite = (fault: string): boolean => fault === "late-writes";
+      if (view.troubledMs({ from: last.at - 120_000, to: last.at }, isLateWrite) > 0)
+        return undefined;
       // A machine that has registered since the last start has to leave before the window closes as
       // well, if its deadline is after that: then the best gap is smaller than it was, by so much.
       const present = [...others, name].flatMap((other) => rangeFrom(last.at, other));
