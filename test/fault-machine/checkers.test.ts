@@ -185,7 +185,10 @@ describe("not-drained-in-vain", () => {
   });
 
   /** Two departures are rolled back while a pod is not to be disturbed, and it starts once more. */
-  const thrice = (step: string, cause = "Planned"): readonly TraceEvent[] => {
+  const thrice = (
+    step: string,
+    { cause = "Planned", reason = "DrainTimeout" } = {},
+  ): readonly TraceEvent[] => {
     const annotations = { [marks.doNotDisturb]: "true" };
     const its = { node: { name: "n1", uid: "uid-n1" }, policy: "spot" };
     const spec = { nodeName: "n1" };
@@ -193,7 +196,7 @@ describe("not-drained-in-vain", () => {
     const pod = { metadata: { name: "p2", uid: "uid-p2" }, spec };
     const asked = { ...pod, metadata: { ...pod.metadata, deletionTimestamp: "now" } };
     const timeline = [{ step, result: "" }];
-    const undone = { phase: "Ended", outcome: "RolledBack", reason: "DrainTimeout", timeline };
+    const undone = { phase: "Ended", outcome: "RolledBack", reason, timeline };
     const rolledBack = (when: number) =>
       change(when, "departures.lastcall.dev", departure({ status: undone }), departure());
     return [
@@ -211,7 +214,12 @@ describe("not-drained-in-vain", () => {
   });
 
   it("is not if a person asks for it", () => {
-    expect(verdictOf(notDrainedInVain, thrice("Draining", "Manual"))).toEqual([]);
+    expect(verdictOf(notDrainedInVain, thrice("Draining", { cause: "Manual" }))).toEqual([]);
+  });
+
+  it("is not if a request that was refused has ended the drains before", () => {
+    const trace = thrice("Draining", { reason: "RequestRefused" });
+    expect(verdictOf(notDrainedInVain, trace)).toEqual([]);
   });
 
   it("is not by the first one after two starts that did not come to a drain", () => {

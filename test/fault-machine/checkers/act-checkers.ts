@@ -265,8 +265,9 @@ export const notDrainedInVain: Checker = {
           untaken.set(bootOf(view.nodes.get(spec.node.name)), endedAt);
         // Such a policy leaves behind what does not go: that blocks nothing.
         if (view.policyUnderWay().drain.onTimeout === "Proceed") return undefined;
-        // One that never drained has found nothing out.
-        if (!status.timeline?.some(({ step }) => step === "Draining")) return undefined;
+        // One that never drained, or that a refused request has ended, has found nothing out.
+        const hasDrained = status.timeline?.some(({ step }) => step === "Draining");
+        if (!hasDrained || status.reason === "RequestRefused") return undefined;
         const pods = pinned(spec.node.name, view);
         const known = blocked.get(spec.node.uid);
         const times = known?.pods === pods ? known.times + 1 : 1;
