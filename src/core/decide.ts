@@ -3,6 +3,7 @@ import type { NodeFacts } from "./cluster/node.ts";
 import {
   because,
   type Decision,
+  firstRequest,
   isForgettable,
   type NewDeparture,
   newestStarts,
@@ -164,6 +165,11 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   if (node === undefined) return [];
   if (isLeavingByAnother(departure, pass)) return hold(departure, { reason: "Started" }, pass);
   if (departAt !== undefined && departAt > now) return early(departure, pass);
+  const first = firstRequest(pass.live.get(departure.node.uid) ?? []);
+  if (first?.uid !== departure.uid && !(deadlineAt !== undefined && deadlineAt <= now)) {
+    // What the first waits for, the others would find out again, each after its start.
+    return hold(departure, { reason: "Requested", detail: first?.name }, pass);
+  }
   if (departure.isResting) return [];
   const others = othersGate(node);
   if (others !== undefined) return hold(departure, others, pass);

@@ -164,6 +164,35 @@ describe("a person's request for an instant past the node's deadline", () => {
   });
 });
 
+describe("several requests for one node", () => {
+  const ask = (name: string, more: Partial<Departure> = {}) =>
+    departure({ name, uid: name, cause: "Manual", departAt: plus(now, minutes(-1)), ...more });
+  const said = (departures: readonly Departure[]) =>
+    decided(world({ departures })).flatMap((one) => {
+      if (one.kind === "Begin") return `${one.departure.name} begins`;
+      return one.kind === "Note" ? `${one.departure.name} ${one.event}: ${one.reason}` : [];
+    });
+
+  it("wait for the first, so that they do not start in turn", () => {
+    const earlier = ask("b", { departAt: plus(now, minutes(-5)) });
+    expect(said([ask("a"), earlier])).toEqual(["b begins", "a Blocked: Started"]);
+    expect(said([ask("a"), { ...earlier, isResting: true }])).toEqual(["a Blocked: Requested"]);
+  });
+
+  it.each([
+    ["one that a person holds", { hold: true }],
+    ["one for a later time", { departAt: plus(now, hours(1)) }],
+  ])("do not wait for %s", (_, more) => {
+    expect(said([ask("a", more), ask("b")])).toContain("b begins");
+  });
+
+  it("do not wait past a deadline of their own", () => {
+    const first = ask("a", { departAt: plus(now, minutes(-5)) });
+    const urgent = ask("b", { deadlineAt: plus(now, seconds(-1)) });
+    expect(said([first, urgent])).not.toContain("b Blocked: Requested");
+  });
+});
+
 describe("a person's request for a node that another tool removes", () => {
   const taints = [{ key: "ToBeDeletedByClusterAutoscaler", effect: "NoSchedule" }] as const;
   const marked = node({ taints: [...taints] });

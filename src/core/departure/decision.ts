@@ -249,16 +249,15 @@ export interface DepartureIndex {
 
 export function indexDepartures(departures: readonly Departure[], at: Instant): DepartureIndex {
   const byUid = new Map<string, Departure>();
-  const requests = new Map<string, Departure>();
+  const requests = new Map<string, Departure[]>();
   const begun: Departure[] = [];
   for (const departure of departures) {
     if (isUnderWay(departure)) begun.push(departure);
     if (!isLive(departure) || isWaitingAdvice(departure, at)) continue;
     if (isWaitingRequest(departure)) {
       const former = requests.get(departure.node.uid);
-      if (former === undefined || startOf(departure) < startOf(former)) {
-        requests.set(departure.node.uid, departure);
-      }
+      if (former === undefined) requests.set(departure.node.uid, [departure]);
+      else former.push(departure);
       continue;
     }
     const other = byUid.get(departure.node.uid);
@@ -271,8 +270,18 @@ export function indexDepartures(departures: readonly Departure[], at: Instant): 
   return {
     ...{ begun, former },
     of: (node) => byUid.get(node.uid),
-    requestOf: (node) => requests.get(node.uid),
+    requestOf: (node) => firstRequest(requests.get(node.uid) ?? []),
   };
+}
+
+/** The first of a person's requests that have not started, of one node's departures. */
+export function firstRequest(departures: readonly Departure[]): Departure | undefined {
+  return departures
+    .filter(isWaitingRequest)
+    .reduce<Departure | undefined>(
+      (first, one) => (first === undefined || startOf(one) < startOf(first) ? one : first),
+      undefined,
+    );
 }
 
 /** When a departure is due; never for one that a person holds. */
