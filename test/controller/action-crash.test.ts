@@ -71,6 +71,20 @@ describe("the next leader", () => {
   });
 });
 
+it("an action that only the lost policy could undo is told as that, and not as unknown", async () => {
+  const first = stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
+  await stage.giveNotice();
+  await stage.world.pass(seconds(3));
+  first.abort();
+  await stage.world.pass(seconds(1));
+  stage.world.patchPolicy({ spec: { actions: [] } });
+  stage.patchDeparture({ withdrawnAt: "2026-11-20T00:01:00Z" });
+  stage.startController();
+  await stage.world.pass(seconds(5));
+  expect(stage.states).toEqual({ mute: "Failed" });
+  expect(stage.records[0]?.detail).toContain("the policy no longer has it");
+});
+
 describe("the next leader, once the machine can no longer be released", () => {
   it("undoes or ends the started actions before it frees the node, and starts them again later", async () => {
     let problem: string | undefined;

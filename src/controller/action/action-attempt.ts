@@ -10,7 +10,7 @@ import { templateFacts } from "../../core/action/action-plan.ts";
 import { renderAction } from "../../core/action/template.ts";
 import { backoffMs, type Rng } from "../../core/chance/chance.ts";
 import { instanceIdOf } from "../../core/cluster/node.ts";
-import type { Departure } from "../../core/departure/departure.ts";
+import type { ActionRecord, Departure } from "../../core/departure/departure.ts";
 import type { Fields } from "../../core/json/json-field.ts";
 import type { Action, ActionSpec } from "../../core/policy/action.ts";
 import {
@@ -226,6 +226,12 @@ export function unsupported(how: ActionSpec): ActionEnd {
   const kind = how.kind === "unknown" ? how.field : how.kind;
   const detail = `Cannot carry out the action: this version does not support ${kind}, upgrade Lastcall or remove the action from the policy`;
   return { kind: "Failed", code: "ACTION_UNSUPPORTED", detail, attempts: 0 };
+}
+
+/** The result of an undo that takes an address or a Secret which only the policy had. */
+export function lostWithPolicy({ kind, attempts }: ActionRecord): ActionEnd {
+  const detail = `Cannot undo ${kind}: the policy no longer has it, with the address or the Secret that this takes, undo it by hand`;
+  return { kind: "Failed", code: "ACTION_UNSUPPORTED", detail, attempts };
 }
 
 function timedOut(timeoutMs: number): LastcallError {

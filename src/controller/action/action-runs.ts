@@ -18,6 +18,7 @@ import type { PendingCordons } from "../departure/pending-cordons.ts";
 import {
   type ActionEnd,
   carryOut,
+  lostWithPolicy,
   type OpenTask,
   rolledBack,
   takeBack,
@@ -208,8 +209,9 @@ export class ActionRuns {
     const { name, undo, kind } = record;
     const known = policy().actions.find((one) => one.name === name && one.how.kind === kind);
     const action = known ?? actionOfRecord(record);
-    const runner = action && (await actionPorts?.runners(action.how.kind));
-    if (action === undefined || runner === undefined || undo === undefined) {
+    if (action === undefined) return lostWithPolicy(record);
+    const runner = await actionPorts?.runners(action.how.kind);
+    if (runner === undefined || undo === undefined) {
       return unsupported({ kind: "unknown", field: kind });
     }
     return takeBack(action, { ...this.#taskOf(action), undo }, { clock, rng, runner, signal });
