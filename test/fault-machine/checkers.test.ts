@@ -4,6 +4,7 @@ import type { ModelObject } from "../../src/sim/api/store/object-store.ts";
 import type { Checker } from "./checker.ts";
 import { notDrainedInVain } from "./checkers/act-checkers.ts";
 import { actionsAreUndone } from "./checkers/action-checkers.ts";
+import { cordonsEnd } from "./checkers/cordon-checkers.ts";
 import { endedWithEvidence } from "./checkers/evidence-checkers.ts";
 import { startIsInBudget, startsKeepPace, startWaitsForFleet } from "./checkers/start-checkers.ts";
 import { phasesEnd } from "./checkers/time-checkers.ts";
@@ -122,9 +123,37 @@ describe("starts-keep-pace", () => {
     expect(verdictOf(startsKeepPace, two())).toHaveLength(1);
   });
 
-  it("is not if the record of the first one arrived late, and its cordon after it", () => {
-    const late = { kind: "Fault", what: "begins", index: 0, name: "late-writes" } as const;
-    expect(verdictOf(startsKeepPace, two({ ...late, at: 0 }))).toEqual([]);
+  it.each(["late-writes", "flaky"])(
+    "is not if the first one's cordon came long after its record: %s",
+    (name) => {
+      const late = { kind: "Fault", what: "begins", index: 0, name } as const;
+      expect(verdictOf(startsKeepPace, two({ ...late, at: 0 }))).toEqual([]);
+    },
+  );
+});
+
+describe("cordons-end", () => {
+  const cordoned = (...faults: readonly TraceEvent[]): readonly TraceEvent[] => [
+    ...startBeside([], faults),
+    change(4 * hour, "nodes", node("n1", "True", "d1"), node("n1", "True", "d1")),
+  ];
+
+  it("is broken by a node that is cordoned for two hours", () => {
+    expect(verdictOf(cordonsEnd, cordoned())).toHaveLength(1);
+  });
+
+  it.each(["refuse-node", "right-removed patch nodes"])(
+    "is not if nobody may free it: %s",
+    (name) => {
+      const kept = { kind: "Fault", what: "begins", index: 0, name } as const;
+      expect(verdictOf(cordonsEnd, cordoned({ ...kept, at: 2 * hour - 1000 }))).toEqual([]);
+    },
+  );
+
+  it("is broken if only the right to something else was removed", () => {
+    const name = "right-removed create events";
+    const removed = { kind: "Fault", what: "begins", index: 0, name } as const;
+    expect(verdictOf(cordonsEnd, cordoned({ ...removed, at: 2 * hour - 1000 }))).toHaveLength(1);
   });
 });
 

@@ -16,8 +16,9 @@ function boundOf(view: View): number | undefined {
 
 /** A fault under which a node cannot be given back, or its machine is on its way out. */
 function keepsCordon(name: string): boolean {
-  const isInTheWay = /^(refuse-cordon|refuse-node|slow-stop|release-|cloud-|watch-)/.test(name);
-  return name !== "refuse-status" && (stopsActs(name) || isInTheWay);
+  const isInTheWay = /^(slow-stop|release-|cloud-|watch-)/.test(name);
+  if (name === "refuse-status") return false;
+  return stopsActs(name) || keepsFromNodes(name) || isInTheWay;
 }
 
 interface Cordon {

@@ -146,7 +146,7 @@ export const startsKeepPace: Checker = {
         /^(watch-stale|watch-partial|server-clock-off)$/.test(fault);
       if (view.troubledMs({ from: last.at, to: sentAt }, isStale, 60_000) > 0) return undefined;
       // Starts are apart when they are recorded. A record that arrives late delays its cordon.
-      const isLateWrite = (fault: string): boolean => fault === "late-writes";
+      const isLateWrite = (fault: string): boolean => /^(late-writes|flaky)$/.test(fault);
       if (view.troubledMs({ from: last.at - 120_000, to: last.at }, isLateWrite) > 0)
         return undefined;
       // A machine that has registered since the last start has to leave before the window closes as
