@@ -159,6 +159,10 @@ describe("in Japanese", () => {
       "5 台が出発中です（うち 1 台は通知による）: n1, n2, n3 ほか 2 台",
     ],
     ["1 node is leaving now, on a notice (n1)", "1 台が通知により出発中です（n1）"],
+    [
+      "5 nodes are leaving now, all on a notice (n1, n2, n3 and 2 more)",
+      "5 台がすべて通知により出発中です: n1, n2, n3 ほか 2 台",
+    ],
     ["lastcall-1 leads", "lastcall-1 がリーダーです"],
     [
       "11 of 12 are ready: a notice may be missed",

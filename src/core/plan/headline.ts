@@ -203,11 +203,16 @@ function leavingLine({ departures, unread = [] }: HeadlineFacts): readonly Headl
   const noticed = leaving.filter(isNoticed).length;
   const names = leaving.map(({ node }) => node.name).toSorted(compareNames);
   const verb = isOrAre(leaving.length);
-  const all = leaving.length === 1 ? "" : `${noticed} of them `;
-  const notice = noticed === 0 ? "" : `, ${all}on a notice`;
+  const notice = noticed === 0 ? "" : `, ${noticedText(noticed, leaving.length)}on a notice`;
   // The names come last: where a line is cut, they are the least of it.
   const text = `${nodeCount(leaving.length)} ${verb} leaving now${notice} (${firstNames(names)})`;
   return [line("Leaving", noticed === 0 ? "Good" : "Note", text)];
+}
+
+/** How many of those that leave: `both `, `1 of them `; nothing if it is the only one. */
+function noticedText(noticed: number, leaving: number): string {
+  if (noticed < leaving) return `${noticed} of them `;
+  return leaving === 1 ? "" : leaving === 2 ? "both " : "all ";
 }
 
 /**

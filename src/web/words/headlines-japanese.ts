@@ -37,6 +37,10 @@ export const headlines: readonly (readonly [english: RegExp, japanese: string])[
   [/^No node is leaving now$/, "出発中のノードはありません"],
   [/^1 node is leaving now, on a notice \((.+)\)$/, "1 台が通知により出発中です（$1）"],
   [
+    /^(\d+) nodes are leaving now, (?:both|all) on a notice \((.+?)(?: and (\d+) more)?\)$/,
+    "$1 台がすべて通知により出発中です: $2[ ほか $3 台]",
+  ],
+  [
     /^(\d+) nodes? (?:is|are) leaving now(?:, (\d+) of them on a notice)? \((.+?)(?: and (\d+) more)?\)$/,
     "$1 台が出発中です[（うち $2 台は通知による）]: $3[ ほか $4 台]",
   ],

@@ -141,6 +141,10 @@ describe("the headline of a fleet", () => {
     expect(headline({ departures: [noticed] })("Leaving")).toMatchObject([
       { tone: "Note", text: "1 node is leaving now, on a notice (n10)" },
     ]);
+    const both = [noticed, leaving(n11, { cause: "SpotInterruption", noticedAt: now })];
+    expect(headline({ departures: both })("Leaving")).toMatchObject([
+      { text: "2 nodes are leaving now, both on a notice (n10, n11)" },
+    ]);
     const departures = [leaving(n9), leaving(n10, { cause: "SpotInterruption", noticedAt: now })];
     expect(headline({ departures })("Leaving")).toMatchObject([
       { tone: "Note", text: "2 nodes are leaving now, 1 of them on a notice (n9, n10)" },
