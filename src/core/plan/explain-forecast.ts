@@ -18,9 +18,10 @@ export function explainForecast({
   held,
 }: PolicyPlan): string {
   const parts = [...lateParts(forecast, policy), ...budgetParts(forecast)];
-  // What a freeze holds is told as part of that.
+  // What a freeze or budgets hold is told as part of that.
   const frozen = departures.filter(({ frozenUntil }) => frozenUntil !== undefined).length;
-  if (held > frozen && !forecast.feasible)
+  const isTold = held <= frozen + heldByBudgets(forecast);
+  if (!isTold && !forecast.feasible)
     parts.unshift(`${counted(held, "departure")} ${isOrAre(held)} held back`);
   const { reachedMs, wantedMs } = spacing;
   if (reachedMs !== null && wantedMs !== null && reachedMs < wantedMs) {
@@ -32,7 +33,7 @@ export function explainForecast({
   if (waves !== undefined && waves.state !== "Passed") parts.push(explainWaves(waves));
   const verdict = policy.dryRun
     ? explainDryRun(forecast, departures.length)
-    : explainVerdict(forecast, { planned: departures.length, held });
+    : explainVerdict(forecast, { planned: departures.length, held, isTold });
   if (release === undefined) return [verdict, ...parts].join("; ");
   const late = forecast.feasible ? [] : [verdict];
   return [explainRelease(release, departures.length), ...late, ...parts].join("; ");
@@ -60,13 +61,17 @@ function freezeParts(departures: PolicyPlan["departures"], freezeUntil: Instant)
 /** Departures that are held back are not on schedule, even if they can still leave in time. */
 function explainVerdict(
   { feasible, late }: Forecast,
-  { planned, held }: { readonly planned: number; readonly held: number },
+  {
+    planned,
+    held,
+    isTold,
+  }: { readonly planned: number; readonly held: number; readonly isTold: boolean },
 ): string {
   if (!feasible) return `${partText(late.length, planned)} late`;
   if (planned === 0) return "No departures are planned";
   if (held === planned) return `${partText(held, planned)} held back`;
   const onSchedule = `${partText(planned - held, planned)} on schedule`;
-  return held === 0
+  return isTold
     ? onSchedule
     : `${onSchedule}, ${counted(held, "departure")} ${isOrAre(held)} held back`;
 }
@@ -141,9 +146,14 @@ function neededText({ value, unit }: NeededAmount): string {
   ];
 }
 
-function budgetParts({ heldBack, heldPastDeadline, tight }: Forecast): string[] {
-  if (heldBack + heldPastDeadline === 0) return [];
-  const all = Math.max(heldBack, heldPastDeadline);
+function heldByBudgets({ heldBack, heldPastDeadline }: Forecast): number {
+  return Math.max(heldBack, heldPastDeadline);
+}
+
+function budgetParts(forecast: Forecast): string[] {
+  const { heldPastDeadline, tight } = forecast;
+  const all = heldByBudgets(forecast);
+  if (all === 0) return [];
   const some = heldPastDeadline > 0 ? `, ${heldPastDeadline} of them past the deadline` : "";
   const past = heldPastDeadline === all ? " past the deadline" : some;
   const waves = tight.filter(({ isWaves }) => isWaves).length;

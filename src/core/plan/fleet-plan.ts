@@ -49,7 +49,7 @@ export interface PolicyPlan {
   readonly waves?: WaveStanding | undefined;
   /** By `departAt`, then by name. */
   readonly departures: readonly PlannedDeparture[];
-  /** How many of them are held back now, by `spec.hold` of their Departures, or by a freeze. */
+  /** How many are held back now, by `spec.hold` of their Departures, or past their instants. */
   readonly held: number;
   /** How many departures have another instant than in the previous plan. */
   readonly moved: number;

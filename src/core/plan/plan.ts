@@ -206,8 +206,8 @@ function withExpected(
 }
 
 /**
- * How many departures are due and held, or wait for their turn, or are held by a person or a
- * freeze.
+ * How many departures are due and held, or will wait for a budget or for their turn, or are held by
+ * a person or a freeze.
  */
 function heldBack(
   { candidates }: Group,
@@ -217,8 +217,9 @@ function heldBack(
   const planned = new Map(departures.map((one) => [one.node.uid, one]));
   return candidates.filter(({ node, isHeld, isHeldByPerson }) => {
     const its = planned.get(node.uid);
-    if (isHeldByPerson || its?.frozenUntil !== undefined) return true;
-    return its !== undefined && its.departAt <= at && (isHeld || its.heldBackTo !== undefined);
+    const waits = its?.frozenUntil ?? its?.heldBackTo;
+    if (isHeldByPerson || waits !== undefined) return true;
+    return its !== undefined && its.departAt <= at && isHeld;
   }).length;
 }
 

@@ -46,8 +46,8 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   [/^Both departures are held back$/, "2 件の出発がどちらも保留されています"],
   [/^(\d+) departures? (?:is|are) held back$/, "$1 件の出発が保留されています"],
   [
-    /^(\d+) of (\d+) departures (?:is|are) on schedule, (\d+) departures? (?:is|are) held back$/,
-    "$2 件中 $1 件の出発は予定どおりで、$3 件は保留されています",
+    /^(\d+) of (\d+) departures (?:is|are) on schedule(?:, (\d+) departures? (?:is|are) held back)?$/,
+    "$2 件中 $1 件の出発は予定どおり[で、$3 件は保留されています]",
   ],
   [/^Dry run: no departures are planned$/, "ドライラン: 予定された出発はありません"],
   [

@@ -96,7 +96,7 @@ describe("the headline of a fleet", () => {
       },
     ]);
     expect(of("Policy")[0]?.text).toBe(
-      "Frozen until 2026-11-21T08:00:00.000Z. 1 of 3 departures is on schedule, 2 departures are held back; the freeze until 2026-11-21T08:00:00.000Z holds back 2 departures",
+      "Frozen until 2026-11-21T08:00:00.000Z. 1 of 3 departures is on schedule; the freeze until 2026-11-21T08:00:00.000Z holds back 2 departures",
     );
   });
 

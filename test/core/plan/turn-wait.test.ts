@@ -8,6 +8,7 @@ import { explainForecast } from "../../../src/core/plan/explain-forecast.ts";
 import { fleetHeadline } from "../../../src/core/plan/headline.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { hours, minus, minutes, plus } from "../../../src/core/time/time.ts";
+import { translated } from "../../../src/web/words/sentence.tsx";
 import { aDeparture, aNode, aPolicy, at, daily, everyMachine } from "../fleet-builder.ts";
 
 /** Two nodes were due at once; the first has started, and the other one waits for its turn. */
@@ -108,4 +109,24 @@ describe("a hold that ends while its departure waits for its turn", () => {
   it("keeps its place in the queue of a budget, which its record shows", () => {
     expect(notesOf(departuresWith({ phase: "Held", reason: "BudgetSpent" }))).toEqual([]);
   });
+});
+
+it("a departure that a budget will hold back is not on schedule", () => {
+  const soon = nodes.map((node, place) =>
+    aDeparture(node, {
+      departAt: plus(now, minutes(60 + place)),
+      deadlineAt: plus(now, hours(3.5)),
+    }),
+  );
+  const spacing = { mode: "Late", minMs: minutes(1) } as const;
+  const policy = aPolicy({
+    spacing,
+    budgets: [{ kind: "Nodes", scope: "Policy", nodes: { count: 1 } }],
+  });
+  const [made] = planFleet({ ...fleetOf(soon), policies: [policy], at: now }).policies;
+  expect(made?.departures.map(({ heldBackTo }) => heldBackTo !== undefined)).toEqual([false, true]);
+  expect(made && explainForecast(made)).toBe(
+    "1 of 2 departures is on schedule; budgets hold back 1 departure: 1 node at once; 2 nodes would hold none back",
+  );
+  expect(translated(made ? explainForecast(made) : "", "ja")).not.toMatch(/[A-Za-z]/);
 });
