@@ -1,13 +1,18 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { isLongRun, longFiles } from "./test/support/long-run.ts";
-import { sharedRooms } from "./test/support/shared-rooms.ts";
+import { ownModules } from "./test/support/own-modules.ts";
 
-const shared = sharedRooms.map((room) => `test/${room}/**/*.test.ts`);
 /** They wait for real servers and timers, for most of their time. */
 const waiting = ["test/cloud/**/*.test.ts", "test/cli/lambda/*.test.ts"];
 const never = ["test/**/*.e2e.test.ts", "**/node_modules/**"];
-const longShared = longFiles.filter((file) => sharedRooms.includes(file.split("/")[1] ?? ""));
+
+/** Node itself loads the modules, as it does for users: what Vite makes of them runs slower. */
+const asInUse = {
+  isolate: false,
+  setupFiles: ["temporal", "process"].map((name) => `test/support/${name}-setup.ts`),
+  experimental: { viteModuleRunner: false, nodeLoader: false },
+};
 
 export default defineConfig({
   test: {
@@ -19,20 +24,19 @@ export default defineConfig({
     maxWorkers: "100%",
     projects: [
       {
-        extends: true,
         test: {
-          name: "shared",
-          include: isLongRun ? longShared : shared,
-          exclude: never,
-          isolate: false,
+          name: "busy",
+          include: isLongRun ? [...longFiles] : ["test/**/*.test.ts"],
+          exclude: [...never, ...waiting, ...ownModules],
+          ...asInUse,
         },
       },
       {
-        extends: true,
         test: {
-          name: "apart",
-          include: isLongRun ? [...longFiles] : ["test/**/*.test.ts"],
-          exclude: [...never, ...shared, ...waiting],
+          name: "own-modules",
+          include: isLongRun ? [] : [...ownModules],
+          maxWorkers: 2 * availableParallelism(),
+          sequence: { groupOrder: 1 },
         },
       },
       {
@@ -40,9 +44,10 @@ export default defineConfig({
         test: {
           name: "waiting",
           include: isLongRun ? [] : waiting,
-          exclude: never,
+          exclude: [...never, ...ownModules],
           maxWorkers: 2 * availableParallelism(),
           sequence: { groupOrder: 1 },
+          ...asInUse,
         },
       },
     ],

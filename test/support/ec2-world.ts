@@ -1,3 +1,4 @@
+import { vi } from "vitest";
 import { AutoScaling } from "../../src/cloud/aws/auto-scaling.ts";
 import { Ec2Client } from "../../src/cloud/aws/ec2-client.ts";
 import { machineIdOf } from "../../src/cloud/aws/ec2-machine.ts";
@@ -24,12 +25,9 @@ export async function startEc2World(
   const clock = new ManualClock(instant(Date.parse("2026-11-20T00:00:00Z")));
   const fleet = new Ec2Fleet(clock);
   await fleet.start();
-  const former = { ...process.env };
-  Object.assign(process.env, {
-    AWS_ACCESS_KEY_ID: "test",
-    AWS_SECRET_ACCESS_KEY: "test",
-    AWS_ENDPOINT_URL: fleet.url,
-  });
+  vi.stubEnv("AWS_ACCESS_KEY_ID", "test");
+  vi.stubEnv("AWS_SECRET_ACCESS_KEY", "test");
+  vi.stubEnv("AWS_ENDPOINT_URL", fleet.url);
   const group = fleet.addGroup("spot-group");
   const counted = countingCalls();
   const clients = {
@@ -94,7 +92,7 @@ export async function startEc2World(
     pass,
     passUntil: (condition) => pass(until(condition)),
     close: async () => {
-      process.env = former;
+      vi.unstubAllEnvs();
       await fleet.close();
     },
   };

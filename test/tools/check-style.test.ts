@@ -64,26 +64,28 @@ describe("a fetch function", () => {
 });
 
 describe("tests that share a process", () => {
-  const inRoom = (room: string, line: string) =>
-    styleFindings({ path: `test/${room}/some.test.ts`, text: line, lines: [line] });
+  const inFile = (path: string, line: string) => styleFindings({ path, text: line, lines: [line] });
 
   it.each([
-    '  vi.spyOn(console, "error");',
-    '  process.env.AWS_REGION = "eu-west-1";',
-    '  process.env["AWS_REGION"] = "eu-west-1";',
-    "  delete process.env.AWS_REGION;",
+    "  vi.resetModules();",
+    'vi.mock("../../src/cloud/clouds.ts");',
+    "  process.env = former;",
     "  globalThis.fetch = fetched;",
-    "  useAwsEnvironment();",
+    "  process.chdir(folder);",
   ])("may not change it: %s", (line) => {
-    expect(inRoom("core", line)).toEqual([
-      `test/core/some.test.ts:1: ${line.trim()}: other tests share the process of this room`,
+    expect(inFile("test/core/some.test.ts", line)).toEqual([
+      `test/core/some.test.ts:1: ${line.trim()}: other files share the process of this one`,
     ]);
-    expect(inRoom("cli", line)).toEqual([]);
+    expect(inFile("test/cloud/fourth-cloud.test.ts", line)).toEqual([]);
   });
 
-  it("may read it, and use mock functions", () => {
-    expect(inRoom("core", "  const seed = process.env.SEED === undefined ? 1 : 2;")).toEqual([]);
-    expect(inRoom("core", "  const sent = vi.fn();")).toEqual([]);
+  it.each([
+    "  const seed = process.env.SEED === undefined ? 1 : 2;",
+    '  process.env.AWS_REGION = "eu-west-1";',
+    '  vi.spyOn(console, "error");',
+    "  const sent = vi.fn();",
+  ])("may do what does not outlast a file: %s", (line) => {
+    expect(inFile("test/core/some.test.ts", line)).toEqual([]);
   });
 });
 

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { AutoScaling } from "../../../src/cloud/aws/auto-scaling.ts";
 import type { LifecycleHook } from "../../../src/core/notice/instance-notice.ts";
 import { hours, instant, seconds } from "../../../src/core/time/time.ts";
 import { lifecycleHooksContract } from "../../contract/lifecycle-hooks.contract.ts";
 import { AutoScalingServer } from "../../support/auto-scaling-server.ts";
+import { useAwsEnvironment } from "../../support/aws-environment.ts";
 
-const former = { ...process.env };
-
-beforeAll(() => {
-  Object.assign(process.env, { AWS_ACCESS_KEY_ID: "test", AWS_SECRET_ACCESS_KEY: "test" });
-});
-afterAll(() => {
-  process.env = former;
-});
+useAwsEnvironment();
 
 lifecycleHooksContract("the AWS SDK client for Auto Scaling", async () => {
   const server = await new AutoScalingServer().start();

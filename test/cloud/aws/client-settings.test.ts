@@ -3,7 +3,7 @@ import {
   DescribeTargetGroupsCommand,
   ElasticLoadBalancingV2Client,
 } from "@aws-sdk/client-elastic-load-balancing-v2";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { clientSettings } from "../../../src/cloud/aws/aws-client.ts";
 import { Ec2Client } from "../../../src/cloud/aws/ec2-client.ts";
 import { hours, millis, minutes } from "../../../src/core/time/time.ts";
@@ -113,7 +113,6 @@ describe("a response from AWS", () => {
 });
 
 describe("the credentials of a client", () => {
-  let former: NodeJS.ProcessEnv;
   const none = "<DescribeInstancesResponse><reservationSet/></DescribeInstancesResponse>";
   let source: ScriptedServer;
   let aws: ScriptedServer;
@@ -123,7 +122,6 @@ describe("the credentials of a client", () => {
   let firstValidMs: number;
 
   beforeEach(async () => {
-    former = { ...process.env };
     held = [];
     [isHanging, firstValidMs] = [false, hours(6)];
     // As of EKS Pod Identity.
@@ -137,17 +135,15 @@ describe("the credentials of a client", () => {
       else send();
     }).start();
     aws = await new ScriptedServer((_, response) => void response.end(none)).start();
-    Object.assign(process.env, {
-      AWS_CONTAINER_CREDENTIALS_FULL_URI: `${source.url}/v1/credentials`,
-      AWS_ENDPOINT_URL_EC2: aws.url,
-      AWS_EC2_METADATA_DISABLED: "true",
-    });
-    delete process.env.AWS_ACCESS_KEY_ID;
+    vi.stubEnv("AWS_CONTAINER_CREDENTIALS_FULL_URI", `${source.url}/v1/credentials`);
+    vi.stubEnv("AWS_ENDPOINT_URL_EC2", aws.url);
+    vi.stubEnv("AWS_EC2_METADATA_DISABLED", "true");
+    vi.stubEnv("AWS_ACCESS_KEY_ID", undefined);
   });
   afterEach(async () => {
     // A request that fails would be repeated, to the source of the next test.
     await respond();
-    process.env = former;
+    vi.unstubAllEnvs();
     await source.stop();
     await aws.stop();
   });

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Ec2Client } from "../../../src/cloud/aws/ec2-client.ts";
 import { ec2Contract } from "../../contract/ec2.contract.ts";
+import { useAwsEnvironment } from "../../support/aws-environment.ts";
 import { Ec2Server } from "../../support/ec2-server.ts";
 
-const former = { ...process.env };
 const never = new AbortController().signal;
 
-beforeAll(() => {
-  Object.assign(process.env, { AWS_ACCESS_KEY_ID: "test", AWS_SECRET_ACCESS_KEY: "test" });
-});
-afterAll(() => {
-  process.env = former;
-});
+useAwsEnvironment();
 
 async function serve(): Promise<{ readonly server: Ec2Server; readonly ec2: Ec2Client }> {
   const server = await new Ec2Server().start();

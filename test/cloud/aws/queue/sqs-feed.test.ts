@@ -259,11 +259,6 @@ describe("the feed of a queue", () => {
 });
 
 describe("a run of the feed", () => {
-  const former = { ...process.env };
-  afterEach(() => {
-    process.env = former;
-  });
-
   it("ends when it is aborted, also while the source of the credentials does not respond", async () => {
     const source = await new ScriptedServer(() => undefined).start();
     Object.assign(process.env, {
