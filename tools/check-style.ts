@@ -3,7 +3,7 @@
  * lists of exceptions may only shrink.
  */
 import { basename } from "node:path/posix";
-import { ownModules } from "../test/support/own-modules.ts";
+import { ownProcess } from "../test/support/own-process.ts";
 import { report, type SourceFile, sourceFiles } from "./source-tree.ts";
 
 const maxFileLines = 400;
@@ -198,7 +198,7 @@ function banned(file: SourceFile): string[] {
  */
 function changesToTheProcess({ path, lines }: SourceFile): string[] {
   const isShared = path.startsWith("test/") && !path.includes(".e2e.");
-  if (!isShared || ownModules.includes(path)) return [];
+  if (!isShared || ownProcess.includes(path)) return [];
   const change =
     /^\s*(vi\.(mock|doMock|resetModules)\(|(process\.env|globalThis(\.\w+|\[[^\]]+\])+) =(?!=)|process\.chdir\()/;
   return lines.flatMap((line, index) =>
