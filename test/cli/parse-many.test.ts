@@ -4,11 +4,13 @@ import { cutAtDocuments, parseMany } from "../../src/audit/input/parse-many.ts";
 
 const onThreads = { threads: 2, threadedFromChars: 0 };
 
+const note = "a long text, which is parsed quickly ".repeat(10);
 /** Enough for a file to be split into parts. */
-const many = Array.from({ length: 8_000 }, (_, at) => document(at)).join("---\n");
+const many = Array.from({ length: 1_500 }, (_, at) => document(at)).join("---\n");
 
 function document(at: number): string {
-  return `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: map-${at}\n  labels: {at: "${at}", app: web}\n`;
+  const metadata = `{name: map-${at}, labels: {at: "${at}"}, annotations: {note: "${note}"}}`;
+  return `apiVersion: v1\nkind: ConfigMap\nmetadata: ${metadata}\n`;
 }
 
 describe("a large input", () => {

@@ -71,8 +71,15 @@ function fresh({ make, standing }: Setup): void {
   for (const [what, content] of Object.entries(standing)) tools.put(what, content);
 }
 
-/** The changes of a whole set-up and of its removal, each by its name. */
-async function changesOf(setup: Setup): Promise<Record<"setup" | "undo", readonly string[]>> {
+interface Changes {
+  /** By name: those of a whole set-up, and those of its removal. */
+  readonly setup: readonly string[];
+  readonly undo: readonly string[];
+  /** What exists after the whole set-up. */
+  readonly whole: Readonly<Record<string, string>>;
+}
+
+async function changesOf(setup: Setup): Promise<Changes> {
   fresh(setup);
   const changed = async (undo: boolean) => {
     tools.forget();
@@ -88,7 +95,9 @@ async function changesOf(setup: Setup): Promise<Record<"setup" | "undo", readonl
     ];
   };
   try {
-    return { setup: await changed(false), undo: await changed(true) };
+    const made = await changed(false);
+    const whole = tools.standing();
+    return { setup: made, undo: await changed(true), whole };
   } finally {
     tools.remove();
   }
@@ -103,14 +112,15 @@ interface Row extends Pick<Setup, "name"> {
   readonly script: "setup" | "undo";
   readonly call: string;
   readonly setup: Setup;
+  readonly whole: Changes["whole"];
 }
 
 const rows: Row[] = [];
 for (const setup of setups) {
   const { name } = setup;
-  const changes = await changesOf(setup);
+  const { whole, ...changes } = await changesOf(setup);
   for (const script of ["setup", "undo"] as const) {
-    rows.push(...changes[script].map((call) => ({ name, script, call, setup })));
+    rows.push(...changes[script].map((call) => ({ name, script, call, setup, whole })));
   }
 }
 
@@ -128,17 +138,14 @@ describe("lastcall setup that is throttled on its way", () => {
     expect(out).not.toContain("Done");
     tools.mend();
     const half = tools.standing();
-    const isGone = async () => {
-      expect(await set(true)).toMatchObject({ code: 0, err: "" });
-      expect(rest()).toEqual(rest().length === 0 ? [] : kept);
-    };
-    await isGone();
+    expect(await set(true)).toMatchObject({ code: 0, err: "" });
+    expect(rest()).toEqual(rest().length === 0 ? [] : kept);
     if (row.script === "undo") return;
     tools.remove();
     fresh(row.setup);
     for (const [what, content] of Object.entries(half)) tools.put(what, content);
     expect(await set(false)).toMatchObject({ code: 0, err: "" });
-    await isGone();
+    expect(tools.standing()).toEqual(row.whole);
   });
 });
 

@@ -70,7 +70,6 @@ describe("lastcall simulate", () => {
     const some = file("some.yaml", "nodes: 6\nhours: 8\nages: Spread\n");
     const both = await report(some, "--seed", "5", "--runs", "2");
     expect(both).toMatchObject({ seed: 5, runs: 2, nodeHours: 96, violations: [] });
-    expect(await report(some, "--seed", "5", "--runs", "2")).toEqual(both);
     const alone = [];
     for (const seed of ["5", "6"]) alone.push(await report(some, "--seed", seed));
     const launched = (one: { policies: { replacements: number }[] }) =>

@@ -72,6 +72,7 @@ describe("a fleet under a policy", () => {
     await world.pass(hours(4));
     const [ended] = world.list(departures).filter(({ status }) => isEnded(status));
     const firstUid = ended?.metadata?.uid;
+    world.patchPolicy({ spec: { paused: true } });
     // It ended within a quarter of an hour after 03:30.
     await world.pass(hours(71));
     expect(first()).toBe(true);

@@ -9,8 +9,8 @@ const phases = ["Preparing", "Draining", "Releasing"] as const;
 
 function world(right: number, phase: (typeof phases)[number]): World {
   return {
-    ...{ seed: 1, hours: 4, replicas: 2 },
-    nodes: ["a", "b", "c"].map((zone, at) => ({ zone, ageMinutes: 20 * at })),
+    ...{ seed: 1, hours: 2, replicas: 2 },
+    nodes: ["a", "b", "c"].map((zone, at) => ({ zone, ageMinutes: 100 + 20 * at })),
     policy: {
       lifetime: { max: "3h", reserve: "30m" },
       spacing: { mode: "Late", min: "5m" },

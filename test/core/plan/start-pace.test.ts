@@ -124,7 +124,7 @@ it.each(onceTooClose)("nodes keep the pace that their deadlines allow: seed %i",
   expect(tooClose(storyOf(seededRng(seed)))).toEqual([]);
 });
 
-it.each(Array.from({ length: isLongRun ? 60 : 5 }, (_, block) => block))(
+it.each(Array.from({ length: isLongRun ? 60 : 2 }, (_, block) => block))(
   "nodes keep the pace that their deadlines allow: block %i",
   (block) => {
     for (let seed = block * seedsEach; seed < (block + 1) * seedsEach; seed += 1) {
