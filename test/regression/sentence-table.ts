@@ -5,8 +5,8 @@ import { endSentence } from "../../src/board/outcome/ended-departures.ts";
 import type { Departure, DrainCounts } from "../../src/core/departure/departure.ts";
 import { explainWaves, type WaveStanding } from "../../src/core/limits/budget.ts";
 import { unhealthyHold } from "../../src/core/limits/fleet-health.ts";
-import { explainForecast, explainRelease } from "../../src/core/plan/explain-forecast.ts";
-import type { Forecast, PolicyPlan } from "../../src/core/plan/fleet-plan.ts";
+import { explainRelease } from "../../src/core/plan/explain-forecast.ts";
+import type { PolicyPlan } from "../../src/core/plan/fleet-plan.ts";
 import { fleetHeadline, type HeadlineFacts } from "../../src/core/plan/headline.ts";
 import { planFleet } from "../../src/core/plan/plan.ts";
 import { policyStanding } from "../../src/core/plan/policy-standing.ts";
@@ -19,27 +19,13 @@ import { english } from "../../src/web/words/words-english.ts";
 import { aDeparture, aNode, aPolicy, at } from "../core/fleet-builder.ts";
 import { budgetOf, green, nodeOf } from "../doctor/green-facts.ts";
 import { pod } from "../doctor/red-cases.ts";
+import { forecastSentences, inTime, type Row } from "./forecast-sentences.ts";
 
 /** Sentences that name a number, each with none, one, two and a thousand. */
 
 const now = at("2026-11-20T12:00:00Z");
 const names = (count: number) => Array.from({ length: count }, (_, place) => `n${place + 1}`);
 const nodes = (count: number) => names(count).map((name) => aNode(name, { createdAt: now }));
-
-const inTime: Forecast = {
-  ...{ feasible: true, late: [], widenBySeconds: 0, helpless: 0, onHold: 0, shut: 0, overdue: 0 },
-  ...{ expiring: 0, missed: 0, heldBack: 0, heldPastDeadline: 0, tight: [] },
-};
-
-function forecast(count: number, more: Partial<Forecast> = {}, plan: Partial<PolicyPlan> = {}) {
-  const departures = names(count).map((name) => ({ node: { name } }));
-  return explainForecast({
-    ...{ policy: aPolicy(), held: 0, departures, spacing: { reachedMs: null, wantedMs: null } },
-    ...{ forecast: { ...inTime, ...more }, ...plan },
-  } as unknown as PolicyPlan);
-}
-
-const late = (count: number) => ({ feasible: false, late: names(count), shut: count });
 
 function headline(subject: string, facts: Partial<HeadlineFacts>): string {
   const fleet = { nodes: [], policies: [aPolicy()], departures: [], badPolicies: [], ...facts };
@@ -125,64 +111,8 @@ const story = (nodesLeft: number) =>
 const clean = (workloads: number) =>
   spotReadiness({ workloads, platforms: [], counts: [], worst: undefined } as never).message;
 
-type Row = readonly [
-  what: string,
-  say: (count: number) => string,
-  none: string,
-  one: string,
-  two: string,
-  thousand: string,
-];
-
 export const sentenceTable: readonly Row[] = [
-  [
-    "on schedule",
-    (count) => forecast(count),
-    "No departures are planned",
-    "The departure is on schedule",
-    "Both departures are on schedule",
-    "All 1000 departures are on schedule",
-  ],
-  [
-    "all late",
-    (count) => forecast(count, count === 0 ? {} : late(count)),
-    "No departures are planned",
-    "The departure is late; 1 node without an allowed time before the deadline",
-    "Both departures are late; 2 nodes without an allowed time before the deadline",
-    "All 1000 departures are late; 1000 nodes without an allowed time before the deadline",
-  ],
-  [
-    "some late of 1001",
-    (count) => forecast(1001, count === 0 ? {} : { feasible: false, late: names(count) }),
-    "All 1001 departures are on schedule",
-    "1 of 1001 departures is late",
-    "2 of 1001 departures are late",
-    "1000 of 1001 departures are late",
-  ],
-  [
-    "held",
-    (count) => forecast(count, {}, { held: count }),
-    "No departures are planned",
-    "The departure is held back",
-    "Both departures are held back",
-    "All 1000 departures are held back",
-  ],
-  [
-    "some held of 1001",
-    (count) => forecast(1001, {}, { held: count }),
-    "All 1001 departures are on schedule",
-    "1000 of 1001 departures are on schedule, 1 departure is held back",
-    "999 of 1001 departures are on schedule, 2 departures are held back",
-    "1 of 1001 departures is on schedule, 1000 departures are held back",
-  ],
-  [
-    "a dry run",
-    (count) => forecast(count, {}, { policy: aPolicy({ dryRun: true }) }),
-    "Dry run: no departures are planned",
-    "Dry run: 1 departure would be on schedule, and no node leaves",
-    "Dry run: 2 departures would be on schedule, and no node leaves",
-    "Dry run: 1000 departures would be on schedule, and no node leaves",
-  ],
+  ...forecastSentences,
   [
     "no machine can be released",
     released,
