@@ -1,5 +1,8 @@
-/** The board on a real control plane before and after Lastcall's CRDs are installed. */
-import { mkdtempSync, rmSync } from "node:fs";
+/**
+ * The board on a real control plane that refuses: before Lastcall's CRDs are installed, and while
+ * the user's credentials are rejected.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
@@ -7,17 +10,21 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type BoardProcess, startBoardProcess } from "../support/board-process.ts";
 import { type OpenPage, openBoard, startBrowser } from "../support/browser.ts";
 import { type ControlPlane, startControlPlane } from "../support/control-plane.ts";
+import { type FaultProxy, startFaultProxy } from "../support/fault-proxy.ts";
 import { createNodes } from "../support/kwok-fleet.ts";
 import { mustRun } from "./must-run.ts";
 
 const names = ["n1", "n2", "n3"];
 
 let plane: ControlPlane;
+let proxy: FaultProxy;
 let browser: Browser;
 let board: BoardProcess;
 let open: OpenPage;
 let page: Page;
 let folder: string;
+/** Whether the token has expired. */
+let isExpired = false;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "lastcall-bare-"));
@@ -26,14 +33,28 @@ beforeAll(async () => {
     plane,
     names.map((name) => ({ name })),
   );
+  proxy = await startFaultProxy({
+    target: plane.url,
+    ca: () => readFileSync(plane.caFile, "utf8"),
+    faultFor: () => (isExpired ? { kind: "Status", code: 401 } : undefined),
+  });
+  const kubeconfig = join(folder, "kubeconfig");
+  const config = {
+    ...{ apiVersion: "v1", kind: "Config", "current-context": "a" },
+    clusters: [{ name: "a", cluster: { server: proxy.url } }],
+    users: [{ name: "a", user: { token: plane.adminToken } }],
+    contexts: [{ name: "a", context: { cluster: "a", user: "a" } }],
+  };
+  writeFileSync(kubeconfig, JSON.stringify(config));
   browser = await startBrowser();
-  board = await startBoardProcess(["board", "--kubeconfig", plane.kubeconfig], { folder });
+  board = await startBoardProcess(["board", "--kubeconfig", kubeconfig], { folder });
   open = await openBoard(browser, board.url);
   ({ page } = open);
 });
 afterAll(async () => {
   await browser?.close();
   await board?.process.stop();
+  await proxy?.close();
   await plane?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -42,6 +63,8 @@ const show = async (hash: string): Promise<void> => {
   await page.goto(new URL(`.#/${hash}`, board.url).href);
   await page.locator("main > div").waitFor();
 };
+
+const leaving = () => page.locator("table.next tbody tr");
 
 test("names each missing definition, and shows every node", async () => {
   const lines = page.locator(".notice li");
@@ -80,12 +103,44 @@ test("shows the plan once the definitions are installed, without a restart", asy
     ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "DeparturePolicy", metadata: { name: "spot" } },
     spec: { lifetime: { max: "24h" } },
   });
-  await expect
-    .poll(() => page.locator("table.next tbody tr").count(), { timeout: 60_000 })
-    .toBe(names.length);
+  await expect.poll(() => leaving().count(), { timeout: 60_000 }).toBe(names.length);
   // Each resource is retried after its own 20 s.
   await expect.poll(() => page.locator(".notice").count(), { timeout: 60_000 }).toBe(0);
   await show("node/n2");
   await page.getByRole("button", { name: "Depart", exact: true }).waitFor();
   expect(open.complaints).toEqual([]);
+});
+
+test("says that the credentials are rejected and what to do, and keeps its rows", async () => {
+  await show("");
+  await expect.poll(() => leaving().count()).toBe(names.length);
+  isExpired = true;
+  proxy.reset();
+  const said = page.getByText(/rejected the credentials/).first();
+  await said.waitFor();
+  expect(await said.textContent()).toMatch(/check the kubeconfig/);
+  expect(await leaving().count()).toBe(names.length);
+});
+
+test("reports that a hold fails because of rejected credentials", async () => {
+  await page.goto(new URL(".#/node/n2", board.url).href);
+  await page.getByRole("button", { name: "Hold", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Confirm" }).click();
+  await page
+    .locator("dialog .answer.held")
+    .getByText(/rejected the credentials/)
+    .waitFor();
+  await page.getByRole("dialog").getByRole("button", { name: "Back" }).click();
+  const { metadata } = (await plane.request({ path: "/api/v1/nodes/n2" })).body;
+  expect(metadata.annotations?.["lastcall.dev/hold"]).toBeUndefined();
+});
+
+test("continues on its own once the credentials are accepted again", async () => {
+  isExpired = false;
+  await page.goto(new URL(".#/", board.url).href);
+  await expect
+    .poll(() => page.getByText(/rejected the credentials/).count(), { timeout: 60_000 })
+    .toBe(0);
+  await mustRun(plane, ["delete", "node", "n3"]);
+  await expect.poll(() => leaving().count(), { timeout: 30_000 }).toBe(2);
 });

@@ -41,7 +41,6 @@ export const atEachLanding: Readonly<Record<string, string>> = {
   crash: "a controller killed at twenty instants is succeeded by one that completes its work",
   "two-controllers": "one of two replicas acts, and the other takes over",
   "long-faults": "faults that last longer than every timeout cost nothing else",
-  "release-check": "a missing permission in the cloud holds departures before the cordon",
   "agent-fallback": "an agent alone drains its node within the notice, by its own rights",
   actions: "actions are run, resumed after a kill, and taken back",
   board: "the board in a browser acts with the user's rights, and with no others",
@@ -124,6 +123,14 @@ export const onChange: Readonly<Record<string, RunOnChange>> = {
   "compute-engine": {
     covers: ["src/cloud/gcp"],
     meanwhile: ["test/e2e/signals.e2e.test.ts", "test/cloud/gcp/preemption-feed.test.ts"],
+  },
+  "release-check": {
+    covers: ["src/controller/release-checks.ts", "src/core/policy/release-answer.ts"],
+    meanwhile: [
+      "test/controller/release-check.test.ts",
+      "test/cloud/gcp/compute-releaser.test.ts",
+      "test/e2e/long-faults.e2e.test.ts",
+    ],
   },
   "release-elsewhere": {
     covers: ["src/cloud/aws", "src/cloud/azure", "src/cloud/release"],
@@ -236,16 +243,12 @@ export const onChange: Readonly<Record<string, RunOnChange>> = {
     meanwhile: ["test/e2e/board.e2e.test.ts"],
   },
   "board-bare": {
-    covers: ["src/board", "src/cli/board"],
-    meanwhile: ["test/cli/board-command.test.ts"],
+    covers: ["src/board", "src/cli/board", "src/kube/access"],
+    meanwhile: ["test/cli/board-command.test.ts", "test/kube/access/credential-cache.test.ts"],
   },
   "hold-author": {
     covers: ["src/board/act", "src/kube/caller-name.ts", "src/kube/object/translate-node.ts"],
     meanwhile: ["test/e2e/board.e2e.test.ts", "test/board/act-says.test.ts"],
-  },
-  "board-expired": {
-    covers: ["src/board", "src/kube/access"],
-    meanwhile: ["test/cli/board-command.test.ts", "test/kube/access/credential-cache.test.ts"],
   },
   "board-prometheus": {
     covers: ["src/board/outcome", "deploy/prometheus"],
