@@ -7,7 +7,8 @@ const never = ["test/**/*.e2e.test.ts", "**/node_modules/**"];
 
 export default defineConfig({
   test: {
-    testTimeout: 20_000,
+    // Several times what the slowest takes: others may use the machine.
+    testTimeout: 30_000,
     setupFiles: ["temporal", "process"].map((name) => `test/support/${name}-setup.ts`),
     // A missing golden file is an error; only `--update` writes it.
     update: "none",
