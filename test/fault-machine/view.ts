@@ -51,6 +51,7 @@ export interface DepartureObject extends ModelObject {
     readonly message?: string;
     readonly endedAt?: string;
     readonly machine?: { readonly id: string };
+    readonly actions?: readonly { readonly result?: string }[];
     readonly timeline?: readonly { readonly step: string; readonly result: string }[];
   };
 }

@@ -12,11 +12,15 @@ export const actionsAreUndone: Checker = {
     /** By name, which a later Departure of the node may have again. */
     const uids = new Map<string, string>();
     const outcomes = new Map<string, string | undefined>();
+    /** Whose record says that an undo is impossible: its address was in the policy alone. */
+    const told = new Set<string>();
     return (event, view) => {
       if (event.kind === "Change" && event.storage.startsWith("departures.")) {
         const { metadata, status } = event.object as DepartureObject;
         uids.set(metadata.name, metadata.uid);
         outcomes.set(metadata.uid, status?.outcome);
+        const isTold = status?.actions?.some(({ result }) => result === "ACTION_UNSUPPORTED");
+        if (isTold) told.add(metadata.uid);
       }
       if (event.kind === "Action") {
         const { key, departure: name } = event;
@@ -29,7 +33,8 @@ export const actionsAreUndone: Checker = {
       const draining = [...view.departures.values()].filter((one) => phaseOf(one) === "Draining");
       const waiting = new Set(waits ? draining.map(({ metadata }) => metadata.uid) : []);
       const left = [...inEffect.values()].find(
-        ({ uid }) => !waiting.has(uid) && !withMachine.includes(outcomes.get(uid) ?? ""),
+        ({ uid }) =>
+          !told.has(uid) && !waiting.has(uid) && !withMachine.includes(outcomes.get(uid) ?? ""),
       );
       if (left === undefined) return undefined;
       return `an action of ${left.name} is still in effect: ${outcomes.get(left.uid) ?? "it has not ended"}`;

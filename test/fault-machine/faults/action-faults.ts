@@ -1,10 +1,6 @@
 import { type FaultKind, faultKind } from "../fault.ts";
 
-/**
- * Its undo record is enough to undo it, also for a leader whose policy has lost the action. A
- * silence takes the address of its Alertmanager, which is in the policy only.
- */
-const quarantine = { replaceSecurityGroups: { groupIds: ["sg-quarantine"] } };
+const silence = { alertmanagerSilence: { url: "http://am:9093", matchers: ["a=b"] } };
 
 /** What policies make others do around a departure. */
 export const actionFaults: Readonly<Record<string, FaultKind>> = {
@@ -12,7 +8,7 @@ export const actionFaults: Readonly<Record<string, FaultKind>> = {
     says: "the policy has actions that can be undone, and loses them again",
     draw: ({ draw }) => ({ at: draw.pick("AtNotice", "BeforeDrain", "AfterDrain") }),
     begin: (stage, { at }) => {
-      const actions = [{ name: "mute", at, ...quarantine }];
+      const actions = [{ name: "mute", at, ...silence }];
       stage.patch("policies", "spot", { spec: { actions } });
       return () => stage.patch("policies", "spot", { spec: { actions: null } });
     },

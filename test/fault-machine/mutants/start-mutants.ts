@@ -62,6 +62,7 @@ export const startMutants: readonly Mutant[] = [
         "if (held !== undefined) return",
         'if (held?.reason === "AlertsFiring") return',
       ),
+      edit("core/next/check-steps.ts", "scene.newestPolicy()", "scene.policy"),
     ],
     kinds: ["policy-paused", "policy-frozen", "refuse-cordon"],
   },
