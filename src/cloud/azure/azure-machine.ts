@@ -43,10 +43,10 @@ export function findMachineRef(providerID: string): MachineRef | undefined {
   const found = machineId.exec(providerID);
   if (found === null) return undefined;
   const [, collection = "", groupId = "", scaleSet, name = ""] = found;
-  // It becomes part of a URL, so it must have the form of a resource id.
-  if (!/^[-\w./()]+$/.test(`${collection}/${name}`) || name === "." || name === "..")
-    return undefined;
-  return { id: `${collection}/${name}`, collection, groupId, isInSet: scaleSet !== undefined };
+  const id = `${collection}/${name}`;
+  // It becomes part of a URL, in which `.` and `..` would name another resource.
+  if (!/^[-\w./()]+$/.test(id) || /\/\.\.?(\/|$)/.test(id)) return undefined;
+  return { id, collection, groupId, isInSet: scaleSet !== undefined };
 }
 
 /** A virtual machine, as Azure describes it. */

@@ -233,16 +233,21 @@ describe("a machine that has changed", () => {
   });
 });
 
-it.each(["azure:///subscriptions/s", `azure://${scaleSet}/virtualMachines/a b`, "gce://p/z/n"])(
-  "%s is rejected as a providerID",
-  async (id) => {
-    await start();
-    await expect(world.releaser.describe(id, never)).rejects.toMatchObject({
-      code: "CLOUD_REFUSED",
-      message: expect.stringContaining("expected azure:///subscriptions/"),
-    });
-  },
-);
+it.each([
+  ...["azure:///subscriptions/s", `azure://${scaleSet}/virtualMachines/a b`, "gce://p/z/n"],
+  ...["..", "."].flatMap((step) => [
+    `azure://${scaleSet}/virtualMachines/${step}`,
+    `azure://${scaleSet.replace(/[^/]+$/, step)}/virtualMachines/0`,
+    `azure://${scaleSet.replace(/(?<=resourceGroups\/)[^/]+/, step)}/virtualMachines/0`,
+    `azure://${scaleSet.replace(/(?<=subscriptions\/)[^/]+/, step)}/virtualMachines/0`,
+  ]),
+])("%s is rejected as a providerID", async (id) => {
+  await start();
+  await expect(world.releaser.describe(id, never)).rejects.toMatchObject({
+    code: "CLOUD_REFUSED",
+    message: expect.stringContaining("expected azure:///subscriptions/"),
+  });
+});
 
 it("a launch time is found whatever the case of the ID", async () => {
   const machine = await start();
