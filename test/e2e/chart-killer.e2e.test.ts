@@ -334,6 +334,14 @@ describe("on a real API server", () => {
     expect(policies.trim()).toBe("departurepolicy.lastcall.dev/gke-preemptible");
   });
 
+  function notesWith(values: Values): string {
+    const flags = ["--dry-run=server", "--values", fileOf(values)];
+    const { kubeconfig } = plane;
+    const { stdout, stderr } = helm(["upgrade", ...release, ...flags], { home, kubeconfig });
+    expect(stderr).toBe("");
+    return stdout.slice(stdout.indexOf("NOTES:"));
+  }
+
   const preferred = "preferredDuringSchedulingIgnoredDuringExecution";
   test.each<[Values, boolean]>([
     [{}, true],
@@ -341,31 +349,23 @@ describe("on a real API server", () => {
     [{ nodeSelector: { "cloud.google.com/gke-preemptible": "true" } }, false],
     [{ nodeSelector: { "iam.gke.io/gke-metadata-server-enabled": "true" } }, true],
   ])("the notes say with %j whether the controller prefers stable nodes: %s", (values, prefers) => {
-    const flags = ["--dry-run=server", "--values", fileOf(values)];
-    const { kubeconfig } = plane;
-    const { stdout, stderr } = helm(["upgrade", ...release, ...flags], { home, kubeconfig });
-    expect(stderr).toBe("");
-    const notes = stdout.slice(stdout.indexOf("NOTES:"));
+    const notes = notesWith(values);
     expect(notes.includes("The controller prefers nodes that are not Spot.")).toBe(prefers);
     expect(notes.includes("The controller runs on any node")).toBe(!prefers);
   });
 
   test("the notes tell how to clean up, without migrate if the values have policies", () => {
-    const { kubeconfig } = plane;
-    const notes = (values: Values) => {
-      const flags = ["--dry-run=server", "--values", fileOf(values)];
-      const { stdout, stderr } = helm(["upgrade", ...release, ...flags], { home, kubeconfig });
-      expect(stderr).toBe("");
-      return stdout.slice(stdout.indexOf("NOTES:"));
-    };
     const apply = "migrate estafette --values values.yaml --apply";
     const clear = "kubectl annotate nodes --all estafette.io/gke-preemptible-killer-state-";
-    const alone = notes({ secret: identity });
+    const alone = notesWith({ secret: identity });
+    const list = "  helm list --all-namespaces | grep estafette-gke-preemptible-killer-";
+    expect(alone.split("\n")).toEqual(expect.arrayContaining([list, `  lastcall ${apply}`]));
     expect([alone.includes(apply), alone.includes(clear)]).toEqual([true, false]);
-    const own = notes({ secret: identity, policies: [{ name: "spot", spec: {} }] });
+    const own = notesWith({ secret: identity, policies: [{ name: "spot", spec: {} }] });
+    expect(own.split("\n")).toEqual(expect.arrayContaining([list, `  ${clear}`]));
     expect(own).not.toContain("There are no agents");
     const strict = { requireStableNodes: true };
-    const bare = notes({ secret: identity, agent: { enabled: false }, controller: strict });
+    const bare = notesWith({ secret: identity, agent: { enabled: false }, controller: strict });
     expect(bare).toContain("There are no agents");
     expect(bare).toContain("The controller runs only on nodes that are not Spot");
     expect([own.includes(apply), own.includes(clear)]).toEqual([false, true]);
