@@ -8,6 +8,8 @@ export interface DrainRight {
   readonly resource: string;
   /** Has this effect also if it is granted only in the namespace of the installation. */
   readonly own?: true;
+  /** A rule that is limited by name has this effect only for these names; absent: for any. */
+  readonly names?: readonly string[];
 }
 
 export interface Drainer {
@@ -43,6 +45,15 @@ interface OwnRights {
 const runPods = "run pods in Lastcall's namespace";
 const useAccount = "take the identity of Lastcall's ServiceAccounts";
 
+const identities = "authentication.k8s.io";
+
+/** The signers whose certificates are credentials for the API server, by name and by domain. */
+const clientSigners = [
+  "kubernetes.io/kube-apiserver-client",
+  "kubernetes.io/kube-apiserver-client-kubelet",
+  "kubernetes.io/*",
+];
+
 /** All of them; docs/security.md says what each leads to. */
 export const drainRights: readonly DrainRight[] = [
   lastcall("departures", writes),
@@ -54,6 +65,20 @@ export const drainRights: readonly DrainRight[] = [
   ...inOwnNamespace(useAccount, { verbs: ["create"], resources: ["serviceaccounts/token"] }),
   ...inOwnNamespace(useAccount, { verbs: ["impersonate"], resources: ["serviceaccounts"] }),
   { name: useAccount, verbs: ["impersonate"], group: "", resource: "users" },
+  // Constrained impersonation, Kubernetes 1.36: apiserver, filters/impersonation/mode.go. A pod
+  // that acts as the node it runs on can do no more than that node's kubelet.
+  ...inOwnNamespace(useAccount, {
+    ...{ verbs: ["impersonate:serviceaccount"], group: identities },
+    resources: ["serviceaccounts"],
+  }),
+  ...[
+    { verbs: ["impersonate:user-info"], resource: "users" },
+    { verbs: ["impersonate:arbitrary-node"], resource: "nodes" },
+  ].map((one) => ({ name: "act as another user or node", group: identities, ...one })),
+  {
+    ...{ name: "approve certificates of any user", verbs: ["approve"] },
+    ...{ group: "certificates.k8s.io", resource: "signers", names: clientSigners },
+  },
   // A Secret of the type kubernetes.io/service-account-token gets a token.
   ...inOwnNamespace(useAccount, { verbs: ["create"], resources: ["secrets"] }),
   // A running pod takes another image.

@@ -21,7 +21,8 @@ interface RoleRule {
   readonly verbs: readonly string[];
   readonly groups: readonly string[];
   readonly resources: readonly string[];
-  readonly isLimited: boolean;
+  /** The only objects to which it applies; empty: all. */
+  readonly names: readonly string[];
 }
 
 /** A role as it is bound: everywhere, or in the namespace of the installation. */
@@ -78,13 +79,15 @@ function ruleOf(rule: unknown): RoleRule {
   const texts = (list: unknown) => listOf(list).flatMap((one) => textOf(one) ?? []);
   return {
     ...{ verbs: texts(verbs), groups: texts(apiGroups), resources: texts(resources) },
-    isLimited: listOf(resourceNames).length > 0,
+    names: texts(resourceNames),
   };
 }
 
 /** A rule for objects by name grants no creation: the name is not known then. */
-function gives({ verbs, groups, resources, isLimited }: RoleRule, right: DrainRight): boolean {
+function gives({ verbs, groups, resources, names }: RoleRule, right: DrainRight): boolean {
   if (!groups.some((group) => group === "*" || group === right.group)) return false;
+  const isLimited = names.length > 0;
+  if (isLimited && right.names?.some((name) => names.includes(name)) === false) return false;
   const [, subresource] = right.resource.split("/");
   const wildcards = ["*", ...(subresource === undefined ? [] : [`*/${subresource}`])];
   if (!resources.some((one) => one === right.resource || wildcards.includes(one))) return false;
@@ -93,8 +96,8 @@ function gives({ verbs, groups, resources, isLimited }: RoleRule, right: DrainRi
   );
 }
 
-function isEverything({ verbs, groups, resources, isLimited }: RoleRule): boolean {
-  return !isLimited && [verbs, groups, resources].every((list) => list.includes("*"));
+function isEverything({ verbs, groups, resources, names }: RoleRule): boolean {
+  return names.length === 0 && [verbs, groups, resources].every((list) => list.includes("*"));
 }
 
 interface RoleSubject {

@@ -41,6 +41,8 @@ function wide(rule: RuleText, subject: object = ann) {
 }
 
 const nodes = { verbs: "patch", resources: "nodes" };
+const approve = { verbs: "approve", groups: "certificates.k8s.io", resources: "signers" };
+const clientSigner = "kubernetes.io/kube-apiserver-client";
 
 describe("who can make a node leave", () => {
   it.each([
@@ -72,6 +74,32 @@ describe("who can make a node leave", () => {
     [{ verbs: "get", resources: "pods/exec" }, "run pods in Lastcall's namespace"],
     // One of the type kubernetes.io/service-account-token gets a token.
     [{ verbs: "create", resources: "secrets" }, "take the identity of Lastcall's ServiceAccounts"],
+    ...["serviceaccounts users", "users"].map((resources): [RuleText, string] => [
+      { verbs: "impersonate", resources },
+      "take the identity of Lastcall's ServiceAccounts",
+    ]),
+    [
+      {
+        verbs: "impersonate:serviceaccount",
+        groups: "authentication.k8s.io",
+        resources: "serviceaccounts",
+      },
+      "take the identity of Lastcall's ServiceAccounts",
+    ],
+    [
+      { verbs: "impersonate:user-info", groups: "authentication.k8s.io", resources: "users" },
+      "act as another user or node",
+    ],
+    [
+      { verbs: "impersonate:arbitrary-node", groups: "authentication.k8s.io", resources: "nodes" },
+      "act as another user or node",
+    ],
+    ...[undefined, [clientSigner], ["x.example/y", "kubernetes.io/*"]].map(
+      (resourceNames): [RuleText, string] => [
+        { ...approve, ...(resourceNames && { resourceNames }) },
+        "approve certificates of any user",
+      ],
+    ),
     [{ verbs: "get", resources: "nodes/proxy" }, "run commands in any pod by its kubelet"],
     [
       { verbs: "bind", groups: "rbac.authorization.k8s.io", resources: "clusterroles" },
@@ -90,6 +118,9 @@ describe("who can make a node leave", () => {
     [{ verbs: "create patch", resources: "events" }],
     [{ verbs: "create", groups: "lastcall.dev", resources: "departures", resourceNames: ["d"] }],
     [{ verbs: "patch", groups: "apps", resources: "nodes" }],
+    [{ verbs: "impersonate:associated-node", groups: "authentication.k8s.io", resources: "nodes" }],
+    [{ ...approve, resourceNames: ["kubernetes.io/kubelet-serving", "issuers.example/*"] }],
+    [{ ...approve, verbs: "sign" }],
     [{ verbs: "*", groups: "*", resources: "*" }],
   ])("is not who has only %j, or everything as an administrator", (rule) => {
     expect(wide(rule)).toEqual([]);
