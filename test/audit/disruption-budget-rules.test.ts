@@ -42,6 +42,8 @@ describe("what a PodDisruptionBudget allows", () => {
     Rollout: owner("argoproj.io/v1alpha1", "Rollout", `replicas: 3, ${template}`),
     DaemonSet: owner("apps/v1", "DaemonSet", template),
     Pod: "---\n{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {app: web}}, spec: {containers: []}}\n",
+    OtherPod:
+      "---\n{apiVersion: v1, kind: Pod, metadata: {name: q, labels: {app: web}}, spec: {containers: []}}\n",
   };
 
   it.each<{ term: string; of: readonly (keyof typeof kinds)[]; blocks: boolean }>([
@@ -58,7 +60,12 @@ describe("what a PodDisruptionBudget allows", () => {
     { term: "maxUnavailable: 1", of: ["DaemonSet"], blocks: false },
     { term: "maxUnavailable: 1", of: ["Pod"], blocks: true },
     { term: "minAvailable: 50%", of: ["Pod"], blocks: true },
-    { term: "minAvailable: 1", of: ["Pod"], blocks: false },
+    { term: "minAvailable: 1", of: ["Pod"], blocks: true },
+    { term: "minAvailable: 1", of: ["Pod", "OtherPod"], blocks: false },
+    { term: "minAvailable: 3", of: ["Deployment", "Pod"], blocks: false },
+    { term: "minAvailable: 4", of: ["Deployment", "Pod"], blocks: true },
+    { term: "minAvailable: 100%", of: ["Deployment", "Pod"], blocks: false },
+    { term: "minAvailable: 1", of: ["Pod", "Job"], blocks: false },
     { term: "maxUnavailable: 1", of: ["Deployment", "Pod"], blocks: false },
     { term: "maxUnavailable: 1", of: ["Deployment", "None"], blocks: false },
     { term: "maxUnavailable: 0", of: ["Unknown"], blocks: true },

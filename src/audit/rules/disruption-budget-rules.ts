@@ -19,7 +19,7 @@ export const pdbBlocksForever: Rule = {
   id: "pdb-blocks-forever",
   severity: "error",
   title: "a PodDisruptionBudget never allows an eviction",
-  why: "A maxUnavailable of 0, or a minAvailable as high as the replicas (a percentage rounds up: 50 % of one pod is one pod), refuses every eviction forever; if an autoscaler may add replicas, only until it does, which is a warning. So does a maxUnavailable or a percentage over pods whose owner has no number of replicas, such as those of a Job, a CronJob or a DaemonSet, even beside others and after they have finished, and over nothing but pods without an owner: Kubernetes cannot compute how many may be unavailable (the condition DisruptionAllowed has the reason SyncFailed) or expects none. A planned drain waits until its timeout, cluster upgrades stall, and under a notice the pods stay to the end and are killed without their grace period.",
+  why: "A maxUnavailable of 0, or a minAvailable as high as the number of pods (a percentage rounds up: 50 % of one pod is one pod), refuses every eviction forever; if an autoscaler may add replicas, only until it does, which is a warning. So does a maxUnavailable or a percentage over pods whose owner has no number of replicas, such as those of a Job, a CronJob or a DaemonSet, even beside others and after they have finished, and over nothing but pods without an owner: Kubernetes cannot compute how many may be unavailable (the condition DisruptionAllowed has the reason SyncFailed) or expects none. A planned drain waits until its timeout, cluster upgrades stall, and under a notice the pods stay to the end and are killed without their grace period.",
   fix: "Allow at least one pod to be evicted: maxUnavailable 1, or more replicas than minAvailable. For pods without a number of replicas set minAvailable to a number, or exclude them from the selector.",
   whenNotToUse: "Each restart needs manual approval, and the workload is kept off Spot nodes.",
   bad: {
@@ -65,7 +65,9 @@ function checkPdbBlocksForever(fleet: AuditedFleet): readonly Remark[] {
     const uncountable = whyUncountable(fleet, budget);
     if (uncountable !== undefined) return [neverCounted(budget, { held, uncountable })];
     if (allowedDisruptions(fleet, budget) !== 0) return [];
-    const fix = "Allow one pod to be evicted: maxUnavailable 1, or more replicas than minAvailable";
+    const fix = workloads.every(({ kind }) => kind === "Pod")
+      ? "Set minAvailable to less than the number of pods"
+      : "Allow one pod to be evicted: maxUnavailable 1, or more replicas than minAvailable";
     const about = budget.manifest;
     const field = fieldOf(budget);
     if (allowedDisruptions(fleet, budget, "Most") !== 0) {
@@ -134,9 +136,10 @@ function termOf(budget: DisruptionBudget): string {
 
 /**
  * How many disruptions a budget allows at a time while all pods are healthy; undefined if the
- * specification does not say (unknown replicas, nothing selected, pods without a replicated owner).
- * Percentages of both fields round up. If an autoscaler sets the number of replicas, its lower or
- * upper bound is used. Source: kubernetes pkg/controller/disruption `getExpectedPodCount`.
+ * specification does not say (unknown replicas, nothing selected, an owner that is not replicated).
+ * Pods without an owner are healthy, but not expected. Percentages of both fields round up. If an
+ * autoscaler sets the number of replicas, its lower or upper bound is used. Source: kubernetes
+ * pkg/controller/disruption `getExpectedPodCount`.
  */
 function allowedDisruptions(
   fleet: AuditedFleet,
@@ -145,21 +148,25 @@ function allowedDisruptions(
 ): number | undefined {
   const workloads = workloadsOf(fleet, budget);
   if (refusesAll(budget, withPods(fleet, workloads))) return 0;
-  if (workloads.length === 0 || !workloads.every(isReplicated)) return undefined;
+  const owners = workloads.filter(({ kind }) => kind !== "Pod");
+  const bare = workloads.length - owners.length;
+  if (!owners.every(isReplicated)) return undefined;
   const countOf = bound === "Least" ? replicasOf : mostReplicasOf;
-  const counts = workloads.map((workload) => countOf(fleet, workload));
+  const counts = owners.map((workload) => countOf(fleet, workload));
   if (counts.some((count) => count === undefined)) return undefined;
   const expected = counts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
-  if (expected === 0) return undefined;
-  if (budget.maxUnavailable !== undefined) return amountOf(budget.maxUnavailable, expected);
-  const needed = amountOf(budget.minAvailable, expected);
-  return needed === undefined ? undefined : Math.max(0, expected - needed);
+  if (expected + bare === 0) return undefined;
+  const { maxUnavailable, minAvailable } = budget;
+  const asked = amountOf(maxUnavailable ?? minAvailable, expected);
+  if (asked === undefined) return undefined;
+  const needed = maxUnavailable === undefined ? asked : Math.max(0, expected - asked);
+  return Math.max(0, expected + bare - needed);
 }
 
 /**
  * Whether a budget refuses every eviction, whatever the number of pods and whoever owns them: its
- * maxUnavailable is 0, or it has neither field and so expects no pods. Pods without an owner are
- * not expected, but they are healthy: with one of those, another pod may be unavailable.
+ * maxUnavailable is 0, or it has neither field and so expects no pods. With a pod without an owner,
+ * another one may be unavailable.
  */
 function refusesAll(budget: DisruptionBudget, selected: readonly Workload[]): boolean {
   if (selected.length === 0) return false;
