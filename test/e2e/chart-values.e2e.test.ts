@@ -365,4 +365,16 @@ describe("on a real API server", () => {
     expect(stdout).toContain("departurepolicy.lastcall.dev/spot");
     expect(stdout).toContain("flowschema.flowcontrol.apiserver.k8s.io/lastcall");
   });
+
+  test("the policy that the notes show is accepted as it is copied, indented", async () => {
+    const { kubeconfig } = plane;
+    const flags = ["--namespace", "lastcall", "--reset-values", "--dry-run=server"];
+    const { stdout } = helm(["upgrade", "lastcall", chart, ...flags], { home, kubeconfig });
+    const [block = ""] = /^( {2}.*\n)+/m.exec(stdout.slice(stdout.indexOf("no policy yet"))) ?? [];
+    const options = { input: block };
+    expect(await plane.kubectl(["apply", "--dry-run=server", "-f", "-"], options)).toMatchObject({
+      stdout: "departurepolicy.lastcall.dev/spot configured (server dry run)\n",
+      code: 0,
+    });
+  });
 });
