@@ -21,6 +21,8 @@ export const triedFiles: readonly TriedFile[] = [
   { file: "agent", shows: "an agent reports a notice, also after an outage of the API server" },
   { file: "agent-rights", shows: "an agent's token is limited to its own node" },
   { file: "agent-departure", shows: "an agent's Departures are limited to its own node" },
+  { file: "agent-marks", shows: "an agent with a fallback lifts no cordon of a person" },
+  { file: "agent-fallback", shows: "an agent's fallback cordons and drains its own node only" },
   { file: "pod-security", shows: "installed pods, and the controller's right to create pods" },
   { file: "restart-owner", shows: "the right to restart owners" },
   { file: "setup-rights", shows: "the documented rights of those who set it up suffice" },
