@@ -157,7 +157,7 @@ export const actMutants: readonly Mutant[] = [
         "return isSame ? pod : { ...pod, deletionAt: pod.deletionAt };",
       ),
     ],
-    kinds: ["server-clock-off"],
+    kinds: ["server-clock-off", "kill-all"],
   },
   {
     name: "an uncordon leaves the node cordoned",

@@ -77,6 +77,11 @@ export const lastingMutants: readonly Mutant[] = [
         "return departure.policy !== policy || !starting.has(policy) || pushed.has(policy);",
         "return departure.policy !== policy || starting.size >= pushed.size || true;",
       ),
+      edit(
+        "controller/pass-pace.ts",
+        "before.hasMoved === true ? leastWithoutNewsMs : leastMs",
+        "before.hasMoved === undefined ? leastWithoutNewsMs : leastMs",
+      ),
     ],
     kinds: ["departure-held", "kill-all"],
   },
