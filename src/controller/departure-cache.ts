@@ -10,8 +10,6 @@ export class DepartureCache {
   readonly #watched: Fleet;
   /** By uid; only of those that the watch shows, perhaps in an older version. */
   readonly #answers = new Map<string, Departure>();
-  /** The uids of those that are gone although the watch still shows them. */
-  readonly #gone = new Set<string>();
   #view: { readonly watched: FleetView; readonly newest: FleetView } | undefined;
 
   constructor(watched: Fleet) {
@@ -38,23 +36,22 @@ export class DepartureCache {
 
   /** The store, whose answers are remembered. */
   storing(store: DepartureStore): DepartureStore {
-    const learned = async (answer: Promise<StoreResult>, of?: Departure): Promise<StoreResult> => {
+    const learned = async (answer: Promise<StoreResult>): Promise<StoreResult> => {
       const result = await answer;
+      // Only the watch shows that one is gone: a 404 may come from something in between.
       if (result.kind === "Done") this.#learn(result.departure);
-      else if (result.kind === "Gone" && of !== undefined) this.#lose(of);
       return result;
     };
     return {
       create: (departure) => learned(store.create(departure)),
       read: (name) => learned(store.read(name)),
-      move: (departure, to) => learned(store.move(departure, to), departure),
-      notice: (departure, update) => learned(store.notice(departure, update), departure),
-      dropInstant: (departure) => learned(store.dropInstant(departure), departure),
-      withdraw: (departure, at) => learned(store.withdraw(departure, at), departure),
-      record: (departure, write) => learned(store.record(departure, write), departure),
-      finalize: (departure, change, hurry) =>
-        learned(store.finalize(departure, change, hurry), departure),
-      remove: (departure) => learned(store.remove(departure), departure),
+      move: (departure, to) => learned(store.move(departure, to)),
+      notice: (departure, update) => learned(store.notice(departure, update)),
+      dropInstant: (departure) => learned(store.dropInstant(departure)),
+      withdraw: (departure, at) => learned(store.withdraw(departure, at)),
+      record: (departure, write) => learned(store.record(departure, write)),
+      finalize: (departure, change, hurry) => learned(store.finalize(departure, change, hurry)),
+      remove: (departure) => learned(store.remove(departure)),
     };
   }
 
@@ -67,14 +64,8 @@ export class DepartureCache {
     this.#view = undefined;
   }
 
-  #lose({ uid }: Departure): void {
-    if (this.#watched.departure(uid) === undefined) return;
-    this.#gone.add(uid);
-    this.#view = undefined;
-  }
-
   #newest(shown: Departure | undefined): Departure | undefined {
-    if (shown === undefined || this.#gone.has(shown.uid)) return undefined;
+    if (shown === undefined) return undefined;
     const answer = this.#answers.get(shown.uid);
     return answer !== undefined && isNewer(answer, shown) ? answer : shown;
   }
@@ -85,8 +76,8 @@ export class DepartureCache {
   ): FleetView {
     if (this.#view?.watched === watched) return this.#view.newest;
     this.#forget();
-    const isSame = this.#answers.size + this.#gone.size === 0;
-    const view = isSame ? watched : { ...watched, departures: newest(watched.departures) };
+    const isSame = this.#answers.size === 0;
+    const view = isSame ? watched : withDepartures(watched, newest);
     this.#view = { watched, newest: view };
     return view;
   }
@@ -97,10 +88,22 @@ export class DepartureCache {
       const shown = this.#watched.departure(uid);
       if (shown === undefined || !isNewer(answer, shown)) this.#answers.delete(uid);
     }
-    for (const uid of this.#gone) {
-      if (this.#watched.departure(uid) === undefined) this.#gone.delete(uid);
-    }
   }
+}
+
+/** In a burst, answers come every few milliseconds, and most readers want nodes or policies. */
+function withDepartures(
+  view: FleetView,
+  newest: (some: readonly Departure[]) => readonly Departure[],
+): FleetView {
+  let made: readonly Departure[] | undefined;
+  return {
+    ...view,
+    get departures() {
+      made ??= newest(view.departures);
+      return made;
+    },
+  };
 }
 
 /**
