@@ -67,10 +67,8 @@ export function takenByOthers(evaluation: Evaluation): StepFinding {
  */
 function outlived(evaluation: Evaluation): StepFinding {
   const { departure, memory, now, scene } = evaluation;
-  const isOld = memory.outlived === undefined || now.ms >= memory.outlived.ms + runsAgainMs;
-  if (isOld) evaluation.remember({ outlived: { ms: now.ms, number: now.number } });
-  const { ms, number } = evaluation.memory.outlived ?? now;
-  const read = evaluation.need("nodeNow", number);
+  const asked = memory.outlived ?? { ms: now.ms, number: now.number };
+  const read = evaluation.need("nodeNow", asked.number);
   const isRefused = evaluation.faultOf("nodeNow")?.retryable === false;
   if (read !== undefined || isRefused) {
     const node = read === undefined ? scene.node : read.node;
@@ -78,7 +76,13 @@ function outlived(evaluation: Evaluation): StepFinding {
     const found = interruptionOf(departure, node);
     if (found?.event === "NodeGone" || found?.event === "MachineReplaced") return found;
   }
-  evaluation.lookAtMs(ms + runsAgainMs);
+  const againMs = asked.ms + runsAgainMs;
+  // A read that takes long is awaited: a newer one would take as long.
+  const isAgain = read !== undefined && now.ms >= againMs;
+  const { ms, number } = isAgain ? now : asked;
+  evaluation.remember({ outlived: { ms, number } });
+  if (isAgain) evaluation.need("nodeNow", number);
+  else if (now.ms < againMs) evaluation.lookAtMs(againMs);
   return "Wait";
 }
 

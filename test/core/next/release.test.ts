@@ -107,6 +107,16 @@ describe("a departure that was chosen, and whose notice did not come true", () =
     expect(lookAgainAt).toBe(at(hourMs + 20_000));
   });
 
+  it("waits for a read that takes long, and does not ask for a newer one meanwhile", () => {
+    const asked = next(awaited, start, timeAt(hourMs, 2));
+    const later = next(awaited, asked.memory, timeAt(hourMs + 25_000, 9));
+    expect(later.needs).toContainEqual({ name: "nodeNow", since: 2 });
+    expect(later.lookAgainAt).toBeUndefined();
+    const facts = { nodeNow: known({ node: marked() }, 2) };
+    const { status } = next({ ...awaited, facts }, later.memory, timeAt(hourMs + 26_000, 10));
+    expect(status.reason).toBe("NoticeOutlived");
+  });
+
   it.each([
     [
       "another machine",
