@@ -166,9 +166,10 @@ function manual(departure: Departure, pass: Pass): Decision[] {
   if (isLeavingByAnother(departure, pass)) return hold(departure, { reason: "Started" }, pass);
   if (departAt !== undefined && departAt > now) return early(departure, pass);
   const first = firstRequest(pass.live.get(departure.node.uid) ?? []);
-  if (first?.uid !== departure.uid && !(deadlineAt !== undefined && deadlineAt <= now)) {
+  const isForced = deadlineAt !== undefined && deadlineAt <= now;
+  if (first !== undefined && first.uid !== departure.uid && !isForced) {
     // What the first waits for, the others would find out again, each after its start.
-    return hold(departure, { reason: "Requested", detail: first?.name }, pass);
+    return hold(departure, { reason: "Requested", detail: first.name }, pass);
   }
   if (departure.isResting) return [];
   const others = othersGate(node);
