@@ -64,11 +64,11 @@ class InstantSleepers {
     if (this.#sleepers.size === 0) clearInterval(this.#checks);
   }
 
+  /** A timer may end before the clock is there: Node.js cuts its span to whole milliseconds. */
   #setTimer(sleeper: InstantSleeper): void {
-    const leftMs = Math.min(sleeper.at - Date.now(), sleeper.latestMs - performance.now());
-    const spanMs = Math.min(Math.max(0, leftMs), longestTimerMs);
+    const spanMs = Math.min(Math.max(0, Math.ceil(leftMs(sleeper))), longestTimerMs);
     sleeper.timer = setTimeout(() => {
-      if (spanMs === longestTimerMs) return this.#setTimer(sleeper);
+      if (leftMs(sleeper) > 0) return this.#setTimer(sleeper);
       this.#leave(sleeper);
       sleeper.wake();
     }, spanMs);
@@ -83,6 +83,10 @@ class InstantSleepers {
       this.#setTimer(sleeper);
     }
   }
+}
+
+function leftMs({ at, latestMs }: InstantSleeper): number {
+  return Math.min(at - Date.now(), latestMs - performance.now());
 }
 
 const instantSleepers = new InstantSleepers();

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { instant, millis } from "../../src/core/time/time.ts";
+import { instant, millis, plus } from "../../src/core/time/time.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
 
 const startMs = Date.UTC(2026, 10, 20, 12);
@@ -98,4 +98,15 @@ describe("a sleep of the real clock until an instant", () => {
     await vi.advanceTimersByTimeAsync(1);
     expect(over).toBe(true);
   });
+});
+
+it("never ends a sleep before its instant, although timers end a little early", async () => {
+  vi.useRealTimers();
+  const early: number[] = [];
+  for (let round = 0; round < 100; round += 1) {
+    const until = plus(realClock.now(), millis(3));
+    await realClock.sleepUntil(until);
+    if (realClock.now() < until) early.push(round);
+  }
+  expect(early).toEqual([]);
 });
