@@ -15,6 +15,7 @@ import { policyStatuses } from "../core/plan/plan-status.ts";
 import { defaultPolicy, type Policy } from "../core/policy/policy.ts";
 import { isReleaseReason } from "../core/policy/release-answer.ts";
 import {
+  between,
   earlier,
   earliest,
   type Instant,
@@ -33,7 +34,7 @@ import { FleetHealthReporter } from "./fleet-health-reporter.ts";
 import { LaunchTimeCache } from "./launch-time-cache.ts";
 import { clearOrphan, type PlaceholderSweep } from "./leftovers.ts";
 import { DryRunNotices } from "./notice/dry-run-notices.ts";
-import { againAfter, gatherAfter, leastWithoutNewsMs } from "./pass-pace.ts";
+import { againAfter, gatherAfter, isQuick, timedAfter } from "./pass-pace.ts";
 import { type Health, PlanReporter, SoonTaints } from "./plan-reporter.ts";
 import type { ReleaseChecks } from "./release-checks.ts";
 import { UnbegunEnds } from "./unbegun-end.ts";
@@ -111,12 +112,9 @@ export class PlanReconciler {
 
   async run(signal: AbortSignal): Promise<void> {
     const { fleet, activeDepartures, checks, clock, telemetry } = this.#options;
-    const stops = [
-      fleet.onChange(() => this.#wakeup.wake()),
-      activeDepartures.onRecheck(() => this.#wakeup.wake()),
-      checks.onNews(() => this.#wakeup.wake()),
-    ];
-    let timedMs = Number.NEGATIVE_INFINITY;
+    const wake = () => this.#wakeup.wake();
+    const stops = [fleet.onChange(wake), activeDepartures.onRecheck(wake), checks.onNews(wake)];
+    let quickPasses = 0;
     try {
       for (;;) {
         signal.throwIfAborted();
@@ -126,16 +124,16 @@ export class PlanReconciler {
         const restsSince = clock.monotonic();
         const now = clock.now();
         const quietUntil = plus(now, quietMs);
-        const restMs = millis(Math.max(0, timedMs + leastWithoutNewsMs - restsSince));
-        const askAt = later(earlier(askAgainAt ?? quietUntil, quietUntil), plus(now, restMs));
-        const woken = await this.#wakeup.sleepUntil(askAt, signal);
-        if (woken !== "Woken") {
-          timedMs = clock.monotonic();
-          continue;
-        }
+        const wantedAt = earlier(askAgainAt ?? quietUntil, quietUntil);
+        quickPasses = isQuick(between(now, wantedAt)) ? quickPasses + 1 : 0;
+        const askAt = later(wantedAt, plus(now, timedAfter(quickPasses)));
+        if ((await this.#wakeup.sleepUntil(askAt, signal)) !== "Woken") continue;
         const restedMs = millis(clock.monotonic() - restsSince);
-        const before = { decidingMs: this.#decidingMs, restedMs, hasMoved: this.#hasMoved };
-        await clock.sleep(gatherAfter(before), signal);
+        const pause = gatherAfter({
+          ...{ decidingMs: this.#decidingMs, restedMs, hasMoved: this.#hasMoved, quickPasses },
+          nextInMs: between(clock.now(), askAt),
+        });
+        await clock.sleep(pause, signal);
       }
     } finally {
       for (const stop of stops) stop();

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { gatherAfter } from "../../src/controller/pass-pace.ts";
+import { gatherAfter, isQuick, timedAfter } from "../../src/controller/pass-pace.ts";
 import { millis } from "../../src/core/time/time.ts";
 
 it.each([
@@ -19,3 +19,18 @@ it.each([
     expect(gatherAfter({ decidingMs: millis(decidingMs), restedMs: millis(restedMs) })).toBe(waits);
   },
 );
+
+it("What a pass has moved delays no start, unless one pass after another announces one", () => {
+  const moved = { decidingMs: millis(0), restedMs: millis(0), hasMoved: true };
+  const waits = (nextInMs: number, quickPasses = 1) =>
+    gatherAfter({ ...moved, nextInMs, quickPasses });
+  expect([10, 500, 60_000].map((nextInMs) => waits(nextInMs))).toEqual([200, 500, 1000]);
+  expect(waits(10, 2)).toBe(1000);
+});
+
+it("A pass comes at the instant that the one before named, and later if each names a near one", () => {
+  expect([0, 1, 2, 3, 4, 5, 6, 100].map(timedAfter)).toEqual([
+    0, 0, 100, 200, 400, 800, 1000, 1000,
+  ]);
+  expect([0, 999, 1000].map(isQuick)).toEqual([true, true, false]);
+});

@@ -79,8 +79,8 @@ export const lastingMutants: readonly Mutant[] = [
       ),
       edit(
         "controller/pass-pace.ts",
-        "before.hasMoved === true ? leastWithoutNewsMs : leastMs",
-        "before.hasMoved === undefined ? leastWithoutNewsMs : leastMs",
+        "if (!hasMoved) return soonest;",
+        "if (!hasMoved || quickPasses >= 0) return soonest;",
       ),
     ],
     kinds: ["departure-held", "kill-all"],
