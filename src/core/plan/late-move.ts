@@ -4,19 +4,19 @@ import type { Pass } from "./pass.ts";
 
 /**
  * The decisions without the moves of future departures that follow from a start which has not
- * happened yet: one that this pass asks for, or that the plan expects now. The pass that sees the
- * start moves them. While one that is due is held, or its start cannot be recorded, every pass
- * would move all of them a little further, and each move would trigger the next pass. One that is
- * due itself has to be moved, otherwise it would start; then the others of its policy are, too,
- * otherwise it would be put behind one that was to leave after it. That happens at most once per
- * gap.
+ * happened yet: one that this pass asks for, or that the plan expects now, and not one that waits
+ * for its turn. The pass that sees the start moves them. While one that is due is held, or its
+ * start cannot be recorded, every pass would move all of them a little further, and each move would
+ * trigger the next pass. One that is due itself has to be moved, otherwise it would start; then the
+ * others of its policy are, too, otherwise it would be put behind one that was to leave after it.
+ * That happens at most once per gap.
  */
 export function withoutEarlyMoves(decisions: readonly Decision[], pass: Pass): readonly Decision[] {
   const { planned, begun, leaving, now, snapshot } = pass;
   const expected = snapshot.departures.flatMap(({ node, status }) => {
     const isWaiting = status.phase === "Scheduled" || status.phase === "Held";
     const found = isWaiting ? planned.get(node.uid) : undefined;
-    return found !== undefined && found.entry.departAt <= now ? [found.policy.name] : [];
+    return found !== undefined && found.entry.beginAt <= now ? [found.policy.name] : [];
   });
   const starting = new Set([...begun, ...expected]);
   const isDue = ({ departAt = now }: Departure): boolean => departAt <= now;

@@ -1,8 +1,12 @@
 import { expect, it } from "vitest";
 import type { NodeFacts } from "../../../src/core/cluster/node.ts";
+import type { Decision } from "../../../src/core/departure/decision.ts";
+import type { Departure } from "../../../src/core/departure/departure.ts";
+import { withoutEarlyMoves } from "../../../src/core/plan/late-move.ts";
+import type { Pass } from "../../../src/core/plan/pass.ts";
 import { hours, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { DecideRun } from "../decide-run.ts";
-import { aDeparture, aPolicy, at } from "../fleet-builder.ts";
+import { aDeparture, aNode, aPolicy, at } from "../fleet-builder.ts";
 
 /** Nine nodes that are overdue, and leave one after another; each drain outlasts some gaps. */
 function overdueFleet(drainMs: () => number): DecideRun {
@@ -60,4 +64,27 @@ it("a node behind one that the fleet's health holds is moved once per gap", () =
   expect(run.begun).toEqual([]);
   // Twenty gaps pass, and two nodes are behind.
   expect(run.moves.length).toBeLessThanOrEqual(42);
+});
+
+it.each([
+  ["waits for its turn", minutes(10), ["Move"]],
+  ["is expected to start now", minutes(-1), []],
+])("the others of a policy move while one that is due %s, or not", (_, beginIn, expected) => {
+  const now = at("2026-11-20T12:00:00Z");
+  const [due, ahead] = [aNode("due"), aNode("ahead")];
+  const policy = aPolicy();
+  const entry = { departAt: plus(now, minutes(-30)), beginAt: plus(now, beginIn) };
+  const departures = [
+    aDeparture(due, { departAt: entry.departAt, policy: policy.name }),
+    aDeparture(ahead, { departAt: plus(now, minutes(1)), policy: policy.name }),
+  ];
+  const pass = {
+    ...{ now, begun: new Set(), leaving: new Set(), snapshot: { departures } },
+    planned: new Map([[due.uid, { entry, policy }]]),
+  } as unknown as Pass;
+  const move: Decision = {
+    ...{ kind: "Move", departure: departures[1] as Departure, departAt: plus(now, minutes(2)) },
+    ...{ policy: policy.name, reason: "Spaced", explain: "" },
+  };
+  expect(withoutEarlyMoves([move], pass).map(({ kind }) => kind)).toEqual(expected);
 });
