@@ -15,7 +15,7 @@ import type { DoctorReport } from "../../src/doctor/report.ts";
 import { chart, helm } from "../support/helm.ts";
 import { type LastcallProcess, runLastcall } from "../support/lastcall-process.ts";
 import { FleetWorld } from "./fleet-world.ts";
-import { isReady, nameOf } from "./history.ts";
+import { isReady, nameOf, type RawDeparture } from "./history.ts";
 import { judge } from "./judge.ts";
 import { mustRun } from "./must-run.ts";
 
@@ -171,12 +171,25 @@ async function ownPods(): Promise<readonly { readonly metadata?: ObjectMeta }[]>
   return body.items;
 }
 
-async function isRotated(): Promise<boolean> {
-  const ended = (await world.departures()).filter(({ status }) => status?.phase === "Ended");
+/** Throws with what is missing, which a timeout then quotes. */
+async function isRotated(): Promise<true> {
+  const departures = await world.departures();
+  const ended = departures.filter(({ status }) => status?.phase === "Ended");
   const nodes = await nodesNow();
-  const isWhole = nodes.length === world.nodes.length && nodes.every(isReady);
-  const isFree = nodes.every(({ spec }) => spec?.unschedulable !== true);
-  if (ended.length < world.nodes.length || !isWhole || !isFree) return false;
   const { body } = await world.plane.request({ path: "/api/v1/namespaces/default/pods" });
-  return body.items.every(isReady);
+  const missing = {
+    ended: ended.length < world.nodes.length ? departures.map((one) => phaseOf(one)) : [],
+    nodes: nodes.length === world.nodes.length ? [] : nodes.map(nameOf),
+    unready: nodes.filter((node) => !isReady(node)).map(nameOf),
+    cordoned: nodes.filter(({ spec }) => spec?.unschedulable === true).map(nameOf),
+    pods: body.items.filter((pod: Parameters<typeof isReady>[0]) => !isReady(pod)).map(nameOf),
+  };
+  if (Object.values(missing).some(({ length }) => length > 0)) {
+    throw new Error(JSON.stringify(missing));
+  }
+  return true;
+}
+
+function phaseOf({ metadata, status }: RawDeparture): string {
+  return `${metadata?.name ?? ""} ${status?.phase ?? ""} ${status?.reason ?? ""}`;
 }
