@@ -184,13 +184,15 @@ function bestWithMissed(
  */
 function withQueue(
   placed: readonly PlannedDeparture[],
-  { due, overdueDue }: Classes,
+  { due, overdueDue, pace }: Classes,
   { hours, ...spacing }: QueueSpacing & Pick<PolicyScene, "hours" | "at">,
 ): readonly PlannedDeparture[] {
   const inQueue = new Set(
     queued([...due, ...overdueDue], spacing.lastStart).map(({ job }) => job.candidate.node.uid),
   );
-  const apart = (one: PlannedDeparture) => clearOf(spacing, one, hours);
+  // One start on time delays no other: each would delay all later ones by its own lag.
+  const afterStart = { ...spacing, lastStart: asInstant(pace.leftAt) };
+  const apart = (one: PlannedDeparture) => clearOf(afterStart, one, hours);
   if (inQueue.size === 0) return placed.map(apart);
   const queue = placed.filter((one) => inQueue.has(one.node.uid));
   const lastEnd = queue.reduce((last, { endsAt }) => Math.max(last, endsAt), 0);

@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { NewestStart } from "../../../src/core/departure/decision.ts";
 import type { PlannedDeparture } from "../../../src/core/plan/fleet-plan.ts";
 import { isInTime, mayBeOnTime, paceOf } from "../../../src/core/plan/pace.ts";
+import { planFleet } from "../../../src/core/plan/plan.ts";
 import type { Job } from "../../../src/core/plan/planned-departure.ts";
 import { instant, plus, seconds } from "../../../src/core/time/time.ts";
-import { at } from "../fleet-builder.ts";
+import { aDeparture, aNode, aPolicy, at } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
 
@@ -75,4 +77,19 @@ describe("the newest start", () => {
     expect(leftAt).toBe(now - 3000);
     expect(late).toEqual({ at: now - 3000, plannedAt: now - 4000 });
   });
+});
+
+it("the lags of starts on time do not add up: each leaves at its own instant", () => {
+  const nodes = ["n1", "n2", "n3"].map((name) =>
+    aNode(name, { createdAt: at("2026-11-19T12:30:20Z") }),
+  );
+  const [n1, n2] = nodes as [NodeFacts, NodeFacts];
+  const startedAt = instant(now - 20_000 + 900);
+  const departures = [
+    aDeparture(n1, { departAt: instant(now - 20_000), status: { phase: "Draining", startedAt } }),
+    aDeparture(n2, { departAt: now }),
+  ];
+  const input = { policies: [aPolicy()], badPolicies: [], nodes, departures, at: now };
+  const second = planFleet(input).policies[0]?.departures.find(({ node }) => node === n2);
+  expect([second?.departAt, second?.beginAt]).toEqual([now, now]);
 });
