@@ -46,14 +46,14 @@ function refusal(message: string): RequestFault {
 
 /**
  * Undefined if the machine is gone. One that did not exist at the departure's start is another one,
- * which the group has created under the same name. If our clock was slow then, the Node's creation
- * shows since when its machine has existed.
+ * which the group has created under the same name. If our clock was slow then, the creation of its
+ * Node shows since when its machine has existed; the Node of that name may be another one by now.
  */
-function idOf(state: MachineState, { scene, status, now }: Evaluation): string | undefined {
+function idOf(state: MachineState, { status, now }: Evaluation): string | undefined {
   if (state.kind === "Absent") return undefined;
   const { bornAt, asOf, id } = state;
-  const { startedAt } = status;
+  const { startedAt, nodeCreatedAt } = status;
   if (bornAt === undefined || startedAt === undefined) return id;
-  const existingAt = later(startedAt, scene.node?.createdAt ?? startedAt);
+  const existingAt = later(startedAt, nodeCreatedAt ?? startedAt);
   return existedAt(existingAt, { bornAt, asOf }, now.at) ? id : undefined;
 }

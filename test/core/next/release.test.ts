@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { DepartureStatus } from "../../../src/core/departure/departure.ts";
 import { statusNoticed } from "../../../src/core/departure/ledger.ts";
 import { freshMemory, type Memory } from "../../../src/core/next/memory.ts";
@@ -139,6 +140,26 @@ it("a machine is recorded with its providerID, which the Departure may not name"
   const { status } = next(aScene({ departure, node: marked(), facts }), start, timeAt(200, 2));
   const { providerID } = aNode("n1");
   expect(status.machine).toEqual({ id: "id-1", mode: "Recreate", providerID });
+});
+
+describe("the machine under the name of a departure's Node", () => {
+  const recorded = (bornMs: number, nodeMs: number, node: NodeFacts) => {
+    const status = { ...releasing, nodeCreatedAt: at(nodeMs) };
+    const its = { id: "id-1", bornAt: at(bornMs), asOf: at(200_000), running: true };
+    const facts = { machine: known({ kind: "Present", ...its } as const, 9) };
+    const all = { ...facts, nodeNow: known({ node }, 9) };
+    const scene = aScene({ departure: { status }, node, facts: all });
+    return next(scene, start, timeAt(200_000, 2)).status.machine?.id;
+  };
+
+  it("is its own if it is older than the Node, though younger than the start by a slow clock", () => {
+    expect(recorded(30_000, 60_000, marked())).toBe("id-1");
+  });
+
+  it("is another one if it is younger than both, whatever Node has that name now", () => {
+    const another = { ...theNode, uid: "uid-n1-2", createdAt: at(110_000) };
+    expect(recorded(90_000, -60_000, another)).toBeUndefined();
+  });
 });
 
 it("a new leader releases the machine that is recorded, although its Node is gone", () => {
