@@ -1,136 +1,24 @@
 /** What checkers must not excuse, and what they must: traces of a few events. */
 import { describe, expect, it } from "vitest";
-import type { ModelObject } from "../../src/sim/api/store/object-store.ts";
-import type { Checker } from "./checker.ts";
-import { notDrainedInVain } from "./checkers/act-checkers.ts";
+import { notDrainedInVain, oneActor } from "./checkers/act-checkers.ts";
 import { actionsAreUndone } from "./checkers/action-checkers.ts";
 import { cordonsEnd } from "./checkers/cordon-checkers.ts";
 import { endedWithEvidence } from "./checkers/evidence-checkers.ts";
-import { startIsInBudget, startsKeepPace, startWaitsForFleet } from "./checkers/start-checkers.ts";
 import { phasesEnd } from "./checkers/time-checkers.ts";
+import {
+  change,
+  departure,
+  hour,
+  machine,
+  minute,
+  node,
+  policy,
+  policyIs,
+  startBeside,
+  verdictOf,
+} from "./judged-trace.ts";
 import type { TraceEvent } from "./trace.ts";
-import { marks, View } from "./view.ts";
-import type { PolicySpec, World } from "./world.ts";
-
-const policy: PolicySpec = {
-  lifetime: { max: "3h", reserve: "20m" },
-  spacing: { mode: "Late", min: "10m" },
-  budgets: [{ nodes: 1 }],
-  drain: { timeout: "5m", onTimeout: "RollBack" },
-  instance: { release: "None", awaitMachine: "10m" },
-};
-
-const world: World = {
-  ...{ seed: 1, hours: 4, replicas: 1, nodes: [], workloads: [], policy, faults: [] },
-  machines: { bootSeconds: 50, recreateSeconds: 10, stopSeconds: 20 },
-};
-
-const minute = 60_000;
-const hour = 60 * minute;
-
-/** What a checker says of a trace. */
-function verdictOf({ start }: Checker, trace: readonly TraceEvent[]): readonly string[] {
-  const view = new View(world);
-  const judge = start();
-  return trace.flatMap((event) => {
-    view.apply(event);
-    return judge(event, view) ?? [];
-  });
-}
-
-function change(at: number, storage: string, object: object, previous?: object): TraceEvent {
-  const type = previous === undefined ? "ADDED" : "MODIFIED";
-  const objects = { object: object as ModelObject, previous: previous as ModelObject | undefined };
-  return { kind: "Change", at, storage, type, ...objects };
-}
-
-function policyIs(at: number, spec: PolicySpec): TraceEvent {
-  return change(at, "departurepolicies.lastcall.dev", { metadata: { name: "spot" }, spec });
-}
-
-function node(name: string, ready: "True" | "False", departure?: string): object {
-  const annotations = departure === undefined ? {} : { [marks.departure]: departure };
-  return {
-    metadata: { name, uid: `uid-${name}`, annotations },
-    spec: { unschedulable: departure !== undefined },
-    status: { conditions: [{ type: "Ready", status: ready }] },
-  };
-}
-
-function machine(at: number, name: string, bornAt = at): TraceEvent {
-  const its = { name, id: `id-${name}`, bornAt, because: undefined };
-  return { kind: "Machine", at, what: "Registered", ...its };
-}
-
-function departure(over: object = {}): object {
-  const spec = { node: { name: "n1", uid: "uid-n1" }, cause: "Planned", policy: "spot" };
-  return { metadata: { name: "d1", uid: "uid-d1" }, spec, ...over };
-}
-
-/** n1 starts at two hours, although others are not ready; something was edited just before. */
-function startBeside(
-  sick: readonly string[],
-  edits: readonly TraceEvent[] = [],
-): readonly TraceEvent[] {
-  const at = 2 * hour;
-  const [open, marked] = [node("n1", "True"), node("n1", "True", "d1")];
-  const path = "/api/v1/nodes/n1";
-  return [
-    policyIs(0, policy),
-    ...["n1", ...sick].map((name) => machine(0, name)),
-    ...[open, ...sick.map((name) => node(name, "False"))].map((one) => change(0, "nodes", one)),
-    change(at - minute, "departures.lastcall.dev", departure()),
-    ...edits,
-    change(at, "nodes", marked, open),
-    {
-      ...{ kind: "Request", process: "controller-0.1", sentAt: at, at, method: "PATCH", path },
-      ...{ body: undefined, status: 200, answer: "Arrived" },
-    },
-  ];
-}
-
-describe("start-waits-for-fleet", () => {
-  it("is broken by a start beside three nodes of four that are not ready", () => {
-    expect(verdictOf(startWaitsForFleet, startBeside(["n2", "n3", "n4"]))).toHaveLength(1);
-  });
-
-  it("is not by one beside two of three, which no controller takes for an outage", () => {
-    expect(verdictOf(startWaitsForFleet, startBeside(["n2", "n3"]))).toEqual([]);
-  });
-});
-
-describe("starts-keep-pace", () => {
-  /** n3 starts twenty seconds after n1. */
-  const two = (...faults: readonly TraceEvent[]): readonly TraceEvent[] => {
-    const at = 2 * hour + 20_000;
-    const [open, marked] = [node("n3", "True"), node("n3", "True", "d3")];
-    const spec = { node: { name: "n3", uid: "uid-n3" }, cause: "Planned", policy: "spot" };
-    const metadata = { name: "d3", uid: "uid-d3" };
-    const path = "/api/v1/nodes/n3";
-    return [
-      ...[machine(0, "n3"), change(0, "nodes", open), ...faults],
-      ...startBeside([]),
-      change(at, "departures.lastcall.dev", departure({ metadata, spec })),
-      change(at, "nodes", marked, open),
-      {
-        ...{ kind: "Request", process: "controller-0.1", sentAt: at, at, method: "PATCH", path },
-        ...{ body: undefined, status: 200, answer: "Arrived" },
-      },
-    ];
-  };
-
-  it("is broken by two starts within seconds", () => {
-    expect(verdictOf(startsKeepPace, two())).toHaveLength(1);
-  });
-
-  it.each(["late-writes", "flaky"])(
-    "is not if the first one's cordon came long after its record: %s",
-    (name) => {
-      const late = { kind: "Fault", what: "begins", index: 0, name } as const;
-      expect(verdictOf(startsKeepPace, two({ ...late, at: 0 }))).toEqual([]);
-    },
-  );
-});
+import { marks } from "./view.ts";
 
 describe("cordons-end", () => {
   const cordoned = (...faults: readonly TraceEvent[]): readonly TraceEvent[] => [
@@ -157,22 +45,30 @@ describe("cordons-end", () => {
   });
 });
 
-describe("start-is-in-budget", () => {
-  const started = (...edits: readonly TraceEvent[]) => startBeside(["n2"], edits);
-  const short = { ...policy, lifetime: { max: "1h", reserve: "20m" } };
+describe("one-actor", () => {
+  /** At an hour another controller leads; a minute after that, a request of the first arrives. */
+  const late = (sentAt: number, method: string, path: string): readonly TraceEvent[] => {
+    const held = (at: number, holderIdentity: string): TraceEvent =>
+      change(at, "leases.coordination.k8s.io", { metadata: {}, spec: { holderIdentity } });
+    const request = { kind: "Request", process: "controller-0.1", method, path } as const;
+    const answered = { body: undefined, status: 200, answer: "Arrived" } as const;
+    const at = hour + minute;
+    return [held(0, "controller-0.1"), held(hour, "controller-1.1")].concat({
+      ...{ ...request, ...answered, sentAt, at },
+    });
+  };
+  const pod = "/api/v1/namespaces/default/pods/p1";
 
-  it("is broken by a start beside a node that is out", () => {
-    expect(verdictOf(startIsInBudget, started())).toHaveLength(1);
+  it.each([
+    ["POST", `${pod}/eviction`],
+    ["DELETE", pod],
+  ])("is not broken by %s %s that was sent before another one led", (method, path) => {
+    expect(verdictOf(oneActor, late(hour - 1, method, path))).toEqual([]);
+    expect(verdictOf(oneActor, late(hour + 1, method, path))).toHaveLength(1);
   });
 
-  it("is not by one that a policy allowed which was changed a moment ago", () => {
-    const edits = [policyIs(2 * hour - 4000, short), policyIs(2 * hour - 1000, policy)];
-    expect(verdictOf(startIsInBudget, started(...edits))).toEqual([]);
-  });
-
-  it("is by one that a policy allowed which was changed before", () => {
-    const edits = [policyIs(2 * hour - 9000, short), policyIs(2 * hour - 6000, policy)];
-    expect(verdictOf(startIsInBudget, started(...edits))).toHaveLength(1);
+  it("is broken by a patch of a Node that arrives when another one leads", () => {
+    expect(verdictOf(oneActor, late(hour - 1, "PATCH", "/api/v1/nodes/n1"))).toHaveLength(1);
   });
 });
 

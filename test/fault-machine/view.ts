@@ -102,7 +102,8 @@ export class View {
   /** Since when a node or a Departure is held by a person, by name. */
   readonly heldSince = new Map<string, At>();
   readonly unusable = new Map<string, Unusable>();
-  leader: string | undefined;
+  /** Who has held the Lease since when; undefined: nobody. */
+  readonly #leaders: { readonly at: At; readonly holder: string | undefined }[] = [];
   now: At = 0;
   isCalm = false;
   /** Writes from this instant on are writes at rest; set once it is known. */
@@ -119,6 +120,15 @@ export class View {
     else if (event.kind === "Fault") this.#fault(event);
     else if (event.kind === "Request") this.#request(event);
     else if (event.kind === "Calm") this.isCalm = true;
+  }
+
+  get leader(): string | undefined {
+    return this.#leaders.at(-1)?.holder;
+  }
+
+  /** Who held the Lease at an instant. */
+  leaderAt(at: At): string | undefined {
+    return this.#leaders.findLast((one) => one.at <= at)?.holder;
   }
 
   /** The policy as it was at an instant. */
@@ -198,7 +208,8 @@ export class View {
       set(this.budgets, `${namespace}/${name}`);
     } else if (storage.startsWith("leases.")) {
       const { holderIdentity } = object.spec as { holderIdentity?: string };
-      this.leader = isGone ? undefined : holderIdentity || undefined;
+      const holder = isGone ? undefined : holderIdentity || undefined;
+      if (holder !== this.leader) this.#leaders.push({ at, holder });
     }
   }
 

@@ -205,15 +205,21 @@ function isAct(method: string, path: string): boolean {
   );
 }
 
+/** Of a pod, a request names the uid at most: no other leader's write refuses one that is late. */
+function isAboutPod(path: string): boolean {
+  return /\/pods\/[^/]+(\/eviction)?$/.test(path);
+}
+
 export const oneActor: Checker = {
   name: "one-actor",
-  rule: "what is carried out was sent by the holder of the Lease",
+  rule: "what is carried out was sent by the holder of the Lease, and comes while it holds it, unless it is about a pod",
   start: () => (event, view) => {
     if (event.kind !== "Request" || !event.process.startsWith("controller")) return undefined;
     if (event.status === 0 || event.status >= 300 || event.answer === "Injected") return undefined;
     const { leader } = view;
     if (!isAct(event.method, event.path) || leader === undefined || leader === event.process)
       return undefined;
+    if (isAboutPod(event.path) && view.leaderAt(event.sentAt) === event.process) return undefined;
     return `${event.process} carried out ${event.method} ${event.path} while ${leader} leads`;
   },
 };
