@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Decision, Snapshot } from "../../src/core/departure/decision.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
-import { statusAfter } from "../../src/core/departure/ledger.ts";
+import { type PhaseEvent, statusAfter } from "../../src/core/departure/ledger.ts";
 import type { Policy } from "../../src/core/policy/policy.ts";
 import { hours, type Instant, instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { decided, departure, inShort, node, now, spot, world } from "./decide-scene.ts";
@@ -74,6 +74,17 @@ describe("a planned departure whose node leaves before its time", () => {
     ["cluster-autoscaler", "ToBeDeletedByClusterAutoscaler"],
   ])("is attributed to %s, which had announced it", (rival, key) => {
     expect(gone(key)).toEqual([`Cancelled n1 is no longer planned: ${rival} removed it.`]);
+  });
+
+  it("names the tool at its end, but not after a start", () => {
+    const held = { ...departure().status, phase: "Held", leftTo: "Karpenter" } as const;
+    const tool = (event: PhaseEvent) =>
+      statusAfter(departure({ status: held }), { event, reason: "PlanChanged", at: now })?.leftTo;
+    expect([tool("Cancelled"), tool("Due"), tool("Unblocked")]).toEqual([
+      "Karpenter",
+      undefined,
+      undefined,
+    ]);
   });
 
   it("is attributed to the cloud after a notice, whichever tool removed the node", () => {

@@ -258,7 +258,8 @@ export const departureStatus: ObjectField = {
         "The policy that it follows, where the spec of a departure that a notice made names none, or that its actions and its lifecycle hook follow; recorded because the node may be gone by then.",
     }),
     leftTo: textField({
-      description: "Another tool that is removing the node; the departure waits for it.",
+      description:
+        "Another tool that is removing the node; the departure waits for it, or has ended meanwhile.",
     }),
     timeline: {
       type: "list",

@@ -197,7 +197,10 @@ export interface DepartureStatus {
   readonly policy?: string | undefined;
   /** The Node's `creationTimestamp`, recorded because the limits count replacements later. */
   readonly nodeCreatedAt?: Instant | undefined;
-  /** The tool that was removing the node when last seen, which holds the departure. */
+  /**
+   * The tool that was removing the node when last seen, which holds the departure. Kept at its end,
+   * because the limits count what replaces the node later.
+   */
   readonly leftTo?: string | undefined;
   readonly timeline: readonly TimelineEntry[];
 }

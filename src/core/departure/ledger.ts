@@ -148,11 +148,12 @@ export function statusAfter(
   const phase = phaseAfter(status.phase, change.event);
   if (phase === undefined) return undefined;
   const message = messageOf(departure, change);
-  const { demands, leftTo: _, ...lasting } = status;
+  const { demands, leftTo, ...lasting } = status;
   const after: DepartureStatus = {
     ...lasting,
     ...(keepsDemands(phase, change) && demands !== undefined && { demands }),
     ...(phase === "Held" && change.reason === "LeftToOthers" && { leftTo: change.detail }),
+    ...(phase === "Ended" && leftTo !== undefined && { leftTo }),
     phase,
     reason: change.reason,
     message,

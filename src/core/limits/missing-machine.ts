@@ -51,9 +51,8 @@ const deletedLateMs: Millis = minutes(10);
 
 /** A node that has come, and may have taken the place of a machine. */
 interface Arrival {
+  readonly name: string;
   readonly at: number;
-  /** It belongs to no policy, and takes the place of one machine only. */
-  readonly isShared: boolean;
 }
 
 /**
@@ -71,7 +70,7 @@ export function missingMachines(
   const all = [...nodes.values()].flat();
   const there = new Set(all.map(({ uid }) => uid));
   const boots = new Set(all.map(({ bootID }) => bootID));
-  let shared: readonly number[] = [...arrivalsOf(nodes.get(undefined) ?? [], []).values()];
+  let shared: readonly Arrival[] = arrivalsOf(nodes.get(undefined) ?? [], []);
   for (const policy of policies) {
     const own = byPolicy.get(policy.name) ?? [];
     const isCertain = (one: Departure) => policies.some(({ name }) => name === policyNameOf(one));
@@ -81,7 +80,7 @@ export function missingMachines(
     );
     if (!losses.some(({ untilAt }) => untilAt > at)) continue;
     const gone = own.filter((departure) => !there.has(uidOf(departure)));
-    const came = [...arrivalsOf(nodes.get(policy.name) ?? [], gone).values()];
+    const came = arrivalsOf(nodes.get(policy.name) ?? [], gone);
     const left = withoutReplaced(losses, { came, shared });
     missing.set(
       policy.name,
@@ -96,6 +95,14 @@ export function missingMachines(
 function hasLeft(departure: Departure): boolean {
   const { phase, reason } = departure.status;
   return hasTakenMachine(departure) || (phase === "Ended" && reason === "NodeGone");
+}
+
+/**
+ * Whether another tool was removing the node when the departure ended. If the node has gone, nobody
+ * knows whether the tool wants another one.
+ */
+function wasLeftToOthers({ status }: Departure): boolean {
+  return status.phase === "Ended" && status.leftTo !== undefined;
 }
 
 function uidOf({ node }: Departure): string {
@@ -116,7 +123,10 @@ function countedDepartures(question: MissingQuestion): ReadonlyMap<string, reado
   return counted;
 }
 
-/** The machines that have left, each of them once, by when they were gone. */
+/**
+ * The machines that have left, each of them once, by when they were gone, and those of nodes that
+ * were left to another tool.
+ */
 function lossesOf(
   departures: readonly Departure[],
   by: { readonly policy: Policy; readonly isCertain: (departure: Departure) => boolean },
@@ -124,17 +134,18 @@ function lossesOf(
   const { policy, isCertain } = by;
   const losses = new Map<string, MissingMachine>();
   const machineOf = byMachine(departures);
-  for (const departure of departures) {
+  const gone = [...departures.filter(hasLeft), ...departures.filter(wasLeftToOthers)];
+  for (const departure of gone) {
     const goneAt = departure.status.endedAt;
-    if (goneAt === undefined || !hasLeft(departure)) continue;
+    if (goneAt === undefined) continue;
     const forMs = expectedForMs(departure, policy);
     const mostMs = isCertain(departure) ? forMs : millis(Math.min(forMs, leastCertainMs));
     const untilAt = plus(goneAt, mostMs);
     if (untilAt <= goneAt) continue;
     const machine = `${uidOf(departure)} ${machineOf(departure)}`;
-    const { untilAt: longestAt = untilAt } = losses.get(machine) ?? {};
+    const known = losses.get(machine);
     // Of two departures, the one that released it knows more than the one that lost its Node.
-    if (longestAt > untilAt) continue;
+    if (known !== undefined && (known.untilAt > untilAt || !hasLeft(departure))) continue;
     const isReleased = isOurs(departure);
     losses.set(machine, { departure, goneAt, isReleased, untilAt });
   }
@@ -179,24 +190,24 @@ function leftFrom({ departure, goneAt }: MissingMachine): number {
 const registersWithinMs = minutes(15);
 
 /**
- * When the machines came whose nodes are there, or have left since, by boot: one whose Node was
- * registered again came with the first. If no departure of a node that has left has recorded it,
- * then before the first of these was made: just before, unless it was made by a person or by a
- * notice.
+ * When the machines came whose nodes are there, or have left since, each by its boot: one whose
+ * Node was registered again came with the first. If no departure of a node that has left has
+ * recorded it, then before the first of these was made: just before, unless it was made by a person
+ * or by a notice.
  */
-function arrivalsOf(
-  nodes: readonly NodeFacts[],
-  gone: readonly Departure[],
-): ReadonlyMap<string, number> {
-  const first = new Map<string, number>();
-  const came = (machine: string, at: number | undefined): void => {
-    if (at !== undefined) first.set(machine, Math.min(at, first.get(machine) ?? at));
+function arrivalsOf(nodes: readonly NodeFacts[], gone: readonly Departure[]): readonly Arrival[] {
+  const first = new Map<string, Arrival>();
+  const came = (machine: string, name: string, at: number | undefined): void => {
+    if (at !== undefined && at < (first.get(machine)?.at ?? Number.POSITIVE_INFINITY))
+      first.set(machine, { name, at });
   };
-  for (const node of nodes) came(node.bootID || node.uid, cameAt(node));
+  for (const node of nodes) came(node.bootID || node.uid, node.name, cameAt(node));
   const machineOf = byMachine(gone);
-  for (const departure of gone)
-    came(machineOf(departure), departure.status.nodeCreatedAt ?? departure.createdAt);
-  return first;
+  for (const departure of gone) {
+    const { node, status, createdAt } = departure;
+    came(machineOf(departure), node.name, status.nodeCreatedAt ?? createdAt);
+  }
+  return [...first.values()];
 }
 
 /** A Node that is registered again under its name, of a machine that was there, is no arrival. */
@@ -206,35 +217,40 @@ function cameAt({ createdAt, instanceBornAt }: NodeFacts): number | undefined {
 }
 
 /**
- * Each arrival takes the place of the machine that was gone first, of those that were leaving when
- * it came and were still expected back. One that is no longer expected has had its arrivals: these
+ * Each arrival takes the place of a machine that was leaving when it came, and was still expected
+ * back: of the one that had its name, since groups create machines anew under their names, and
+ * otherwise of the one that was gone first. A machine that another tool has removed is not missing,
+ * and has no heir but that of its name. One that is no longer expected has had its arrivals: these
  * do not count for a machine that left at the same time, and is gone only now.
  */
 function withoutReplaced(
   losses: readonly MissingMachine[],
-  arrivals: { readonly came: readonly number[]; readonly shared: readonly number[] },
-): { readonly missing: readonly MissingMachine[]; readonly shared: readonly number[] } {
-  const all: Arrival[] = [
-    ...arrivals.came.map((at) => ({ at, isShared: false })),
-    ...arrivals.shared.map((at) => ({ at, isShared: true })),
-  ].sort((a, b) => a.at - b.at);
+  arrivals: { readonly came: readonly Arrival[]; readonly shared: readonly Arrival[] },
+): { readonly missing: readonly MissingMachine[]; readonly shared: readonly Arrival[] } {
+  const all = [...arrivals.came, ...arrivals.shared].sort((a, b) => a.at - b.at);
+  const unowned = new Set(arrivals.shared);
   const inTurn = losses.toSorted((a, b) => leftFrom(a) - leftFrom(b));
   let next = 0;
   const replaced = new Set<MissingMachine>();
   /** Those that are leaving or gone, by when they are gone. */
-  const awaited: MissingMachine[] = [];
-  const shared: number[] = [];
-  for (const { at, isShared } of all) {
+  let awaited: MissingMachine[] = [];
+  const shared: Arrival[] = [];
+  for (const arrival of all) {
+    const { name, at } = arrival;
     for (; next < inTurn.length && leftFrom(inTurn[next] as MissingMachine) < at; next += 1) {
       const loss = inTurn[next] as MissingMachine;
       const place = awaited.findLastIndex(({ goneAt }) => goneAt <= loss.goneAt) + 1;
       awaited.splice(place, 0, loss);
     }
-    const expected = awaited.findIndex(({ untilAt }) => at < untilAt);
-    awaited.splice(0, expected < 0 ? awaited.length : expected);
-    const heirOf = awaited.shift();
-    if (heirOf !== undefined) replaced.add(heirOf);
-    else if (isShared) shared.push(at);
+    awaited = awaited.filter(({ untilAt }) => at < untilAt);
+    const former =
+      awaited.find(({ departure }) => departure.node.name === name) ??
+      awaited.find(({ departure }) => hasLeft(departure));
+    if (former !== undefined) {
+      replaced.add(former);
+      awaited.splice(awaited.indexOf(former), 1);
+    } else if (unowned.has(arrival)) shared.push(arrival);
   }
-  return { missing: losses.filter((one) => !replaced.has(one)), shared };
+  const missing = losses.filter((one) => hasLeft(one.departure) && !replaced.has(one));
+  return { missing, shared };
 }

@@ -135,6 +135,54 @@ describe("a machine that has left", () => {
     expect(missingIn({ policies, nodes: both, departures: [long, preempted] }).spot).toEqual([]);
   });
 
+  it("is replaced by the node that bears its name, though another machine was gone before", () => {
+    const nodes = [aNode("n2", { uid: "n2-2", createdAt: minutesAgo(5) })];
+    const departures = [left("n1", 60), left("n2", 30)];
+    expect(missingIn({ nodes, departures })).toEqual({ spot: ["n1"] });
+    // Where machines have new names, the first one is replaced first.
+    const fresh = [aNode("n3", { createdAt: minutesAgo(5) })];
+    expect(missingIn({ nodes: fresh, departures })).toEqual({ spot: ["n2"] });
+  });
+
+  describe("beside a node that another tool has removed", () => {
+    const status = { outcome: "Cancelled", reason: "PlanChanged", leftTo: "Karpenter" } as const;
+    const removed = (agoMinutes: number): Departure =>
+      left("n2", agoMinutes, { status: { ...status, startedAt: undefined } });
+    const back = (name: string) => aNode(name, { uid: "new", createdAt: minutesAgo(25) });
+
+    it("is not replaced by the machine that comes back for that node, and only it is missing", () => {
+      const departures = [left("n1", 30), removed(28)];
+      expect(missingIn({ nodes: [back("n2")], departures })).toEqual({ spot: ["n1"] });
+      expect(missingIn({ nodes: [back("n1")], departures })).toEqual({ spot: [] });
+    });
+
+    it("is replaced by any other one: most of what such a tool removes does not come back", () => {
+      const departures = [left("n1", 30), removed(40)];
+      expect(missingIn({ nodes: [back("n3")], departures })).toEqual({ spot: [] });
+    });
+
+    it("is replaced by one that bears its name an hour later, or if the node is still there", () => {
+      const departures = [left("n1", 30), removed(90)];
+      expect(missingIn({ nodes: [back("n2")], departures })).toEqual({ spot: [] });
+      const there = aNode("n2", { createdAt: longAgo });
+      const nodes = [there, back("n2")];
+      expect(missingIn({ nodes, departures: [left("n1", 30), removed(28)] }).spot).toEqual([]);
+    });
+
+    it("is missing once, if it was also requested to leave when the tool removed it", () => {
+      const node = aNode("n2", { bootID: "boot-2" });
+      const taken = left("n2", 28, { node, status: { outcome: "Preempted" } });
+      const request = { ...removed(28), node, name: "n2-asked", uid: "other" };
+      for (const departures of [
+        [taken, request],
+        [request, taken],
+      ]) {
+        expect(missingIn({ departures }).spot).toEqual(["n2"]);
+        expect(missingIn({ nodes: [back("n2")], departures }).spot).toEqual([]);
+      }
+    });
+  });
+
   it("leaves its place from its notice on, also if nobody acted on that for hours", () => {
     const policies = [aPolicy(released)];
     const long = left("n1", 1, { status: { startedAt: minutesAgo(240) } });
