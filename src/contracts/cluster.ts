@@ -105,8 +105,8 @@ export interface PolicyStatusSink {
 
 /**
  * Stores Departures in the cluster. Every write carries the resourceVersion that the decision was
- * based on (fencing): on `Conflict` somebody else has written since, and the caller has to read
- * again.
+ * based on (fencing): on `Conflict` somebody else has written since, and the caller has to decide
+ * again, on the version that comes with it or on one that it reads.
  */
 export interface DepartureStore {
   create(departure: NewDeparture): Promise<StoreResult>;
@@ -144,7 +144,12 @@ export interface StatusWrite {
 export type StoreResult =
   | { readonly kind: "Done"; readonly departure: Departure }
   /** Somebody else has written it, or has created one of that name; in the server's words. */
-  | { readonly kind: "Conflict"; readonly message: string }
+  | {
+      readonly kind: "Conflict";
+      readonly message: string;
+      /** A version that is known already, and newer than the one that was written. */
+      readonly newer?: Departure | undefined;
+    }
   | { readonly kind: "Gone" };
 
 /**

@@ -34,7 +34,7 @@ export class DepartureCache {
     };
   }
 
-  /** The store, whose answers are remembered. */
+  /** The store, whose answers are remembered. A conflict comes with the newest one, if it helps. */
   storing(store: DepartureStore): DepartureStore {
     const learned = async (answer: Promise<StoreResult>): Promise<StoreResult> => {
       const result = await answer;
@@ -42,16 +42,23 @@ export class DepartureCache {
       if (result.kind === "Done") this.#learn(result.departure);
       return result;
     };
+    const written = async (sent: Departure, answer: Promise<StoreResult>): Promise<StoreResult> => {
+      const result = await learned(answer);
+      const newest = this.#newest(this.#watched.departure(sent.uid));
+      const helps = newest !== undefined && isNewer(newest, sent);
+      return result.kind === "Conflict" && helps ? { ...result, newer: newest } : result;
+    };
     return {
       create: (departure) => learned(store.create(departure)),
       read: (name) => learned(store.read(name)),
-      move: (departure, to) => learned(store.move(departure, to)),
-      notice: (departure, update) => learned(store.notice(departure, update)),
-      dropInstant: (departure) => learned(store.dropInstant(departure)),
-      withdraw: (departure, at) => learned(store.withdraw(departure, at)),
-      record: (departure, write) => learned(store.record(departure, write)),
-      finalize: (departure, change, hurry) => learned(store.finalize(departure, change, hurry)),
-      remove: (departure) => learned(store.remove(departure)),
+      move: (departure, to) => written(departure, store.move(departure, to)),
+      notice: (departure, update) => written(departure, store.notice(departure, update)),
+      dropInstant: (departure) => written(departure, store.dropInstant(departure)),
+      withdraw: (departure, at) => written(departure, store.withdraw(departure, at)),
+      record: (departure, write) => written(departure, store.record(departure, write)),
+      finalize: (departure, change, hurry) =>
+        written(departure, store.finalize(departure, change, hurry)),
+      remove: (departure) => written(departure, store.remove(departure)),
     };
   }
 

@@ -18,17 +18,16 @@ import { departing } from "./departure/departure-telemetry.ts";
 const mostTries = 6;
 
 /** What the API server answers with a conflict, and how often a write has met one. */
-interface Conflict {
-  readonly message: string;
+interface Conflict extends Extract<StoreResult, { readonly kind: "Conflict" }> {
   readonly tries: number;
 }
 
 /**
- * What follows from a conflict, once the Departure was read again. One that nobody else has changed
- * is refused by something else, such as an admission webhook, and would be again.
+ * What follows from a conflict, once a newer version is known. One that nobody else has changed is
+ * refused by something else, such as an admission webhook, and would be again.
  */
-function checkConflict(written: Departure, read: Departure, { message, tries }: Conflict): void {
-  const isRefusal = read.resourceVersion === written.resourceVersion;
+function checkConflict(written: Departure, newest: Departure, { message, tries }: Conflict): void {
+  const isRefusal = newest.resourceVersion === written.resourceVersion;
   if (!isRefusal && tries < mostTries) return;
   const why = isRefusal ? "nobody else has changed it" : `others changed it ${tries} times`;
   const problem = `Cannot write the Departure ${written.name}: ${message}, although ${why}`;
@@ -36,8 +35,8 @@ function checkConflict(written: Departure, read: Departure, { message, tries }: 
 }
 
 /**
- * Writes Departures. Each write is fenced by resourceVersion: after a conflict the Departure is
- * read, and what is still to be written is written again.
+ * Writes Departures. Each write is fenced by resourceVersion: after a conflict, what is still to be
+ * written is written again, onto the Departure as the watch shows it or as it is read.
  */
 export class DepartureWriter {
   readonly #store: DepartureStore;
@@ -103,7 +102,7 @@ export class DepartureWriter {
   }
 
   /**
-   * Writes, and on a conflict reads the departure again and retries, unless `write` finds nothing
+   * Writes, and on a conflict retries on the departure as it is then, unless `write` finds nothing
    * left to write. `Ended`: nothing was written, because the departure has ended.
    */
   async #writeSpec(
@@ -115,12 +114,24 @@ export class DepartureWriter {
       const result = await write(current);
       if (result?.kind === "Gone") return "Ended";
       if (result?.kind !== "Conflict") return "Done";
-      const fresh = await this.#store.read(current.name);
-      if (fresh.kind !== "Done" || fresh.departure.uid !== departure.uid) return "Ended";
-      if (!isLive(fresh.departure)) return "Ended";
-      checkConflict(current, fresh.departure, { message: result.message, tries });
-      current = fresh.departure;
+      const newest = await this.#after(current, { ...result, tries });
+      if (newest === undefined || !isLive(newest)) return "Ended";
+      current = newest;
     }
+  }
+
+  /**
+   * The Departure as it is after a conflict; undefined if it is gone. It is read only if the watch
+   * shows nothing newer: the read takes another round trip, and a right that may be missing.
+   */
+  async #after(written: Departure, conflict: Conflict): Promise<Departure | undefined> {
+    const { name, uid } = written;
+    const { newer } = conflict;
+    const read = newer === undefined ? await this.#store.read(name) : undefined;
+    const newest = read?.kind === "Done" ? read.departure : newer;
+    if (newest?.uid !== uid) return undefined;
+    checkConflict(written, newest, conflict);
+    return newest;
   }
 
   /**
@@ -182,7 +193,7 @@ export class DepartureWriter {
 
   /**
    * Writes the status. `change` is evaluated at once, again when the request is sent (which may be
-   * later in a burst), and after a conflict on the departure as read then. It returns undefined if
+   * later in a burst), and after a conflict on the departure as it is then. It returns undefined if
    * there is nothing to write. The result is undefined if the Departure is gone.
    */
   async record(
@@ -198,10 +209,9 @@ export class DepartureWriter {
       const result = await this.#store.record(fresh, { status, hurry });
       if (result.kind === "Done") return result.departure;
       if (result.kind === "Gone") return undefined;
-      const read = await this.#store.read(current.name);
-      if (read.kind !== "Done" || read.departure.uid !== departure.uid) return undefined;
-      checkConflict(current, read.departure, { message: result.message, tries });
-      current = read.departure;
+      const newest = await this.#after(current, { ...result, tries });
+      if (newest === undefined) return undefined;
+      current = newest;
     }
   }
 }

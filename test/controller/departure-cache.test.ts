@@ -26,7 +26,7 @@ function stage(first: Departure | undefined) {
   const cache = new DepartureCache(fleet as Fleet);
   const answer = async (result: StoreResult, to = version("5")) => {
     const store: Partial<DepartureStore> = { move: async () => result };
-    await cache.storing(store as DepartureStore).move(to, { departAt: undefined } as never);
+    return cache.storing(store as DepartureStore).move(to, { departAt: undefined } as never);
   };
   const show = (next: Departure | undefined) => {
     shown = next;
@@ -82,6 +82,24 @@ describe("a Departure that an answer has shown", () => {
     const store: Partial<DepartureStore> = { read: async () => ({ kind: "Gone" }) };
     await cache.storing(store as DepartureStore).read("d1");
     expect(versions()).toBe("12");
+  });
+});
+
+describe("a conflict", () => {
+  const conflict = { kind: "Conflict", message: "not this object" } as const;
+
+  it("comes with what the watch shows, if that is newer than what was written", async () => {
+    const { answer } = stage(version("9"));
+    expect(await answer(conflict, version("5"))).toEqual({ ...conflict, newer: version("9") });
+    expect(await answer(conflict, version("9"))).toEqual(conflict);
+    expect(await answer(conflict, version("10"))).toEqual(conflict);
+  });
+
+  it("comes alone if another Departure has the name by now, or none", async () => {
+    const { answer, show } = stage(version("9", { uid: "uid-2" }));
+    expect(await answer(conflict, version("5"))).toEqual(conflict);
+    show(undefined);
+    expect(await answer(conflict, version("5"))).toEqual(conflict);
   });
 });
 

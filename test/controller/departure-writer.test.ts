@@ -8,12 +8,17 @@ import { aDeparture, aNode } from "../core/fleet-builder.ts";
 const departure: Departure = { ...aDeparture(aNode("n1")), resourceVersion: "7" };
 const message = "not this object";
 
-/** A store that answers each write with a conflict, and reads with these versions. */
-function conflicting(versions: () => string) {
+/**
+ * A store that answers each write with a conflict, and reads with these versions. `shown`: what the
+ * watch shows meanwhile, which is the newest.
+ */
+function conflicting(versions: () => string, shown?: string) {
   const writes: string[] = [];
   const conflict = async ({ resourceVersion }: Departure): Promise<StoreResult> => {
     writes.push(resourceVersion);
-    return { kind: "Conflict", message };
+    if (resourceVersion === shown) return { kind: "Done", departure };
+    const newer = shown && { ...departure, resourceVersion: shown };
+    return { kind: "Conflict", message, ...(newer && { newer }) };
   };
   const read = async (): Promise<StoreResult> => ({
     kind: "Done",
@@ -44,4 +49,10 @@ it.each(calls)("a %s that others always change first is written later", async (_
   });
   await expect(call(writer)).rejects.toMatchObject({ code: "CONFLICT", retryable: true });
   expect(writes).toEqual(["7", "8", "9", "10", "11", "12"]);
+});
+
+it.each(calls)("a %s is written onto what the watch shows, without a read", async (_, call) => {
+  const { writer, writes } = conflicting(() => expect.unreachable(), "9");
+  await call(writer);
+  expect(writes).toEqual(["7", "9"]);
 });
