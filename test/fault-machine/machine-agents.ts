@@ -19,7 +19,8 @@ const channel = "gcp/preempted";
 
 /**
  * The real agent on each machine about which the cloud has said something. The others would only
- * wait: they are not started, and that is where most of a run's time would go.
+ * wait: they are not started, and that is where most of a run's time would go. On a machine that is
+ * off none runs, whatever the cloud says of it.
  */
 export class MachineAgents {
   readonly #stage: Surroundings;
@@ -38,7 +39,7 @@ export class MachineAgents {
   constructor(stage: Surroundings) {
     this.#stage = stage;
     stage.cluster.cloud.subscribe(({ kind, machine }) => {
-      if (kind === "Gone") this.#end(machine.id);
+      if (kind === "Gone" || machine.state === "Stopped") this.#end(machine.id);
     });
   }
 
@@ -123,8 +124,8 @@ export class MachineAgents {
     const stage = this.#stage;
     const machine = stage.cluster.cloud.machine(name);
     const node = stage.get("nodes", name);
-    const isToRun = this.#killedFor === 0 && !this.#off.has(machineId);
-    if (machine === undefined || node === undefined || !isToRun) return;
+    const isOn = machine?.state === "Running" && !this.#off.has(machineId);
+    if (node === undefined || !isOn || this.#killedFor > 0) return;
     const process = `agent/${name}`;
     const clock = new ProcessClock(stage.clock, this.#offsetMs);
     const stop = new AbortController();
