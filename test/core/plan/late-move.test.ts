@@ -4,9 +4,9 @@ import type { Decision } from "../../../src/core/departure/decision.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
 import { withoutEarlyMoves } from "../../../src/core/plan/late-move.ts";
 import type { Pass } from "../../../src/core/plan/pass.ts";
-import { hours, minutes, plus, seconds } from "../../../src/core/time/time.ts";
+import { hours, millis, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { DecideRun } from "../decide-run.ts";
-import { aDeparture, aNode, aPolicy, at } from "../fleet-builder.ts";
+import { aDeparture, aNode, aPolicy, at, daily } from "../fleet-builder.ts";
 
 /** Nine nodes that are overdue, and leave one after another; each drain outlasts some gaps. */
 function overdueFleet(drainMs: () => number): DecideRun {
@@ -87,4 +87,25 @@ it.each([
     ...{ policy: policy.name, reason: "Spaced", explain: "" },
   };
   expect(withoutEarlyMoves([move], pass).map(({ kind }) => kind)).toEqual(expected);
+});
+
+it("nodes move apart after a start, also beside some that wait for their turn", () => {
+  const lifetime = { minMs: millis(0), maxMs: hours(2), reserveMs: minutes(30) };
+  const windows = [daily("10:00-11:30", { type: "Deny" })];
+  const healthyAt = at("2026-11-20T12:00:00Z");
+  const startAt = plus(healthyAt, minutes(-60));
+  // When healthy again, four have outlived their lifetime, and the last one does in 73 seconds.
+  const outlived = [44, 28, 19, 4, -11, -37, -53, -73].map((past) => hours(2) + past * 1000);
+  const run = new DecideRun({
+    policy: aPolicy({ lifetime, windows, spacing: { mode: "Late", minMs: minutes(10) } }),
+    ...{ startAt, agesMs: outlived.map((ageMs) => millis(ageMs - minutes(60))) },
+    ...{ drainMs: () => seconds(5), replaces: false },
+  });
+  const nodes = run.nodes;
+  run.nodes = nodes.map((node) => ({ ...node, ready: false }));
+  run.until(healthyAt);
+  run.nodes = nodes;
+  run.until(plus(healthyAt, minutes(2)));
+  const starts = run.begun.map((one) => Math.floor((one.at - healthyAt) / 1000));
+  expect(starts).toEqual([0, 11, 31, 52, 72]);
 });
