@@ -3,30 +3,29 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CommandIo } from "../../src/cli/command-line/command.ts";
 import { runSetup } from "../../src/cli/commands/setup.ts";
 import { LastcallError } from "../../src/errors.ts";
-import { makeFakeGcloud } from "../support/fake-gcloud.ts";
+import { fakeMark, makeFakeGcloud } from "../support/fake-gcloud.ts";
 
 type Input = Parameters<typeof runSetup>[0];
 
 const permissions =
   "compute.instances.get,compute.instances.list,compute.instanceGroupManagers.update,compute.instanceGroupManagers.get,compute.instanceGroupManagers.list,compute.zoneOperations.get";
 const role = {
-  look: "gcloud|iam|roles|describe|lastcall|--project|my-project-1|--format|value(title)",
+  look: "gcloud|iam|roles|describe|lastcall|--project|my-project-1|--format|value(description)",
   describe: "gcloud|iam|roles|describe|lastcall|--project|my-project-1|--format|value(deleted)",
-  create: `gcloud|iam|roles|create|lastcall|--project|my-project-1|--title|Lastcall|--stage|GA|--permissions|${permissions}|--quiet`,
+  create: `gcloud|iam|roles|create|lastcall|--project|my-project-1|--title|Lastcall|--description|${fakeMark}|--stage|GA|--permissions|${permissions}|--quiet`,
   update: `gcloud|iam|roles|update|lastcall|--project|my-project-1|--permissions|${permissions}|--quiet`,
   undelete: "gcloud|iam|roles|undelete|lastcall|--project|my-project-1|--quiet",
 };
 const grantTo = (member: string) =>
   `gcloud|projects|add-iam-policy-binding|my-project-1|--condition=None|--role|projects/my-project-1/roles/lastcall|--member|${member}|--quiet`;
-const holders =
-  "gcloud|projects|get-iam-policy|my-project-1|--flatten|bindings[].members|--filter|bindings.role=projects/my-project-1/roles/lastcall|--format|value(bindings.members)";
+const holders = `gcloud|projects|get-iam-policy|my-project-1|--flatten|bindings[].members|--filter|bindings.role=projects/my-project-1/roles/lastcall|--format|value(bindings.members,bindings.condition.yesno(yes="with a condition",no=""))`;
 const project = "gcloud|projects|describe|my-project-1|--format|value(projectNumber)";
 const direct = [
   grantTo(
     "principal://iam.googleapis.com/projects/601024681890/locations/global/workloadIdentityPools/my-project-1.svc.id.goog/subject/ns/lastcall/sa/lastcall",
   ),
 ];
-const account = "lastcall-shop@my-project-1.iam.gserviceaccount.com";
+const accountName = "lastcall-shop@my-project-1.iam.gserviceaccount.com";
 
 let gcloud: ReturnType<typeof makeFakeGcloud>;
 let printed: string;
@@ -94,7 +93,7 @@ describe("lastcall setup gcp --apply", () => {
   it("creates the role and grants it to the ServiceAccount", async () => {
     expect(await setup({})).toBe(0);
     // A lookup is repeated for its error.
-    const looks = [role.look, role.look, project, role.describe, role.describe];
+    const looks = [role.look, role.look, project, holders, role.describe, role.describe];
     expect(gcloud.calls()).toEqual([...looks, role.create, ...direct]);
     expect(printed).toContain("Done: lastcall/lastcall has the role lastcall in my-project-1.");
   });
@@ -106,8 +105,8 @@ describe("lastcall setup gcp --apply", () => {
     expect(gcloud.calls()).toEqual([
       role.look,
       project,
-      role.describe,
       holders,
+      role.describe,
       role.update,
       ...direct,
     ]);
@@ -120,6 +119,7 @@ describe("lastcall setup gcp --apply", () => {
     expect(gcloud.calls()).toEqual([
       role.look,
       project,
+      holders,
       role.describe,
       role.undelete,
       role.update,
@@ -137,22 +137,19 @@ describe("lastcall setup gcp --apply", () => {
     expect(await setup(cluster)).toBe(0);
   });
 
-  it("does not change a role of the same ID that others created", async () => {
-    gcloud.put("role");
-    gcloud.put("role-title", "Preemptible killer");
-    const before = gcloud.standing();
-    expect((await faultOf(setup({}))).code).toBe("SCRIPT_FAILED");
-    expect(said).toContain("the role lastcall has the title Preemptible killer, expected Lastcall");
-    expect(gcloud.standing()).toEqual(before);
-    expect(gcloud.calls()).toEqual([role.look]);
-  });
-
-  it("does not change a role without a title, which others created", async () => {
-    gcloud.put("role");
-    gcloud.put("role-title", "");
-    expect((await faultOf(setup({}))).code).toBe("SCRIPT_FAILED");
-    expect(gcloud.calls()).toEqual([role.look]);
-  });
+  it.each(["Preemptible killer", ""])(
+    "does not change a role of the same ID that others described as %j",
+    async (description) => {
+      gcloud.put("role");
+      gcloud.put("role-description", description);
+      const before = gcloud.standing();
+      expect((await faultOf(setup({}))).code).toBe("SCRIPT_FAILED");
+      const words = `the role lastcall has the description '${description}', expected '${fakeMark}'`;
+      expect(said).toContain(words);
+      expect(gcloud.standing()).toEqual(before);
+      expect(gcloud.calls()).toEqual([role.look]);
+    },
+  );
 
   it("stops at a step that fails, and shows its error", async () => {
     gcloud.put("role-deleted");
@@ -173,20 +170,20 @@ describe("lastcall setup gcp --google-service-account --apply", () => {
   const context = `it's "mine"; $(touch "$here/pwned") \`id\` | &`;
   const options = { googleServiceAccount: "lastcall-shop", context };
   const kubectl = `kubectl|--context|${context}|--namespace|lastcall`;
-  const find = `gcloud|iam|service-accounts|describe|${account}|--project|my-project-1|--format|value(displayName)`;
-  const make =
-    "gcloud|iam|service-accounts|create|lastcall-shop|--project|my-project-1|--display-name|Lastcall|--quiet";
+  const find = `gcloud|iam|service-accounts|describe|${accountName}|--project|my-project-1|--format|value(description)`;
+  const make = `gcloud|iam|service-accounts|create|lastcall-shop|--project|my-project-1|--display-name|Lastcall|--description|${fakeMark}|--quiet`;
+  const users = `gcloud|iam|service-accounts|get-iam-policy|${accountName}|--project|my-project-1|--flatten|bindings[].members|--format|value(bindings.members,bindings.role,bindings.condition.yesno(yes="with a condition",no=""))`;
   const bind = [
-    `gcloud|iam|service-accounts|add-iam-policy-binding|${account}|--project|my-project-1|--condition=None|--role|roles/iam.workloadIdentityUser|--member|serviceAccount:my-project-1.svc.id.goog[lastcall/lastcall]|--quiet`,
-    `${kubectl}|annotate|serviceaccount|lastcall|--overwrite|iam.gke.io/gcp-service-account=${account}`,
+    `gcloud|iam|service-accounts|add-iam-policy-binding|${accountName}|--project|my-project-1|--condition=None|--role|roles/iam.workloadIdentityUser|--member|serviceAccount:my-project-1.svc.id.goog[lastcall/lastcall]|--quiet`,
+    `${kubectl}|annotate|serviceaccount|lastcall|--overwrite|iam.gke.io/gcp-service-account=${accountName}`,
   ];
   const look = `${kubectl}|get|serviceaccount|lastcall`;
-  const grant = grantTo(`serviceAccount:${account}`);
+  const grant = grantTo(`serviceAccount:${accountName}`);
 
   it("creates and binds the account, and creates nothing when run again", async () => {
     gcloud.put("service-account");
     expect(await setup(options)).toBe(0);
-    const looks = [role.look, find, role.describe].flatMap((call) => [call, call]);
+    const looks = [role.look, role.look, find, find, holders, role.describe, role.describe];
     const made = [look, ...looks, role.create, make, grant, ...bind];
     expect(gcloud.calls()).toEqual(made);
     gcloud.forget();
@@ -195,8 +192,9 @@ describe("lastcall setup gcp --google-service-account --apply", () => {
       look,
       role.look,
       find,
-      role.describe,
+      users,
       holders,
+      role.describe,
       role.update,
       grant,
       ...bind,
@@ -239,24 +237,24 @@ describe("lastcall setup gcp --undo --apply", () => {
   it("keeps a role that others created", async () => {
     gcloud.put("service-account");
     await setup(account);
-    gcloud.put("role-title", "Ours");
+    gcloud.put("role-description", "Ours");
     const before = gcloud.standing();
     expect((await faultOf(setup({ ...account, undo: true }))).code).toBe("SCRIPT_FAILED");
-    expect(said).toContain("the role lastcall has the title Ours");
+    expect(said).toContain("the role lastcall has the description 'Ours'");
     expect(gcloud.standing()).toEqual(before);
   });
 
   it.each(["Estafette killer", ""])(
-    "takes back all that it gave to an account that others created as %j, and keeps it",
-    async (name) => {
+    "takes back all that it gave to an account that others described as %j, and keeps it",
+    async (description) => {
       for (const what of ["service-account", "account"] as const) gcloud.put(what);
-      gcloud.put("account-name", name);
+      gcloud.put("account-description", description);
       await setup(account);
       expect(gcloud.has("binding")).toBe(true);
       expect(await setup({ ...account, undo: true })).toBe(0);
-      const kept = ["account", "account-name", "role", "role-deleted", "service-account"];
+      const kept = ["account", "account-description", "role", "role-deleted", "service-account"];
       expect(Object.keys(gcloud.standing())).toEqual(kept);
-      expect(printed).toContain(`(display name: ${name}), which this script did not create`);
+      expect(printed).toContain(`(description: ${description}), which this script did not create`);
     },
   );
 
@@ -268,7 +266,9 @@ describe("lastcall setup gcp --undo --apply", () => {
     expect(await setup({ ...account, undo: true })).toBe(0);
     expect(gcloud.standing().binding).toBe(killer);
     expect(gcloud.has("grant")).toBe(true);
-    expect(printed).toContain(`${killer}\nIf none of these is a Lastcall controller,`);
+    expect(printed).toContain(
+      `${killer} roles/iam.workloadIdentityUser\nIf none of these is a Lastcall controller,`,
+    );
     const command = /^gcloud projects remove-iam-policy-binding .*$/m.exec(printed)?.[0] ?? "";
     expect(command).toContain("--role projects/my-project-1/roles/lastcall");
     spawnSync("bash", ["-c", command], { env: { PATH: gcloud.path } });

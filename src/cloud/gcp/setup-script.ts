@@ -7,7 +7,6 @@ import {
   checkForms,
   endReport,
   type Form,
-  indented,
   kubectlArray,
   lookFunction,
   madeBy,
@@ -20,13 +19,13 @@ import {
 import { type ComputePermission, permissionsFor } from "./permissions.ts";
 import { keyCreation, keyDone, keyLook, keysLook, undoKey, undoKeyLook } from "./setup-key.ts";
 import {
+  accountRoles,
   keeping,
   twinLook,
   undoAccount,
   undoDirect,
   undoLink,
   undoRole,
-  userLook,
 } from "./undo-steps.ts";
 
 /** The options of `lastcall setup gcp`. */
@@ -65,6 +64,7 @@ export function setupScript(choice: SetupChoice): string {
     roleLook,
     holders,
     ...identityLooks(choice),
+    membersLook,
     unfinishedNow(partlyCreated),
     role,
     ...identitySteps(choice),
@@ -75,7 +75,7 @@ export function setupScript(choice: SetupChoice): string {
 
 function identityLooks({ googleServiceAccount, keyFile }: SetupChoice): readonly string[] {
   if (googleServiceAccount === undefined) return [directMember];
-  return keyFile ? [accountLook, keysLook, keyLook] : [accountLook];
+  return keyFile ? [accountLook, keysLook, keyLook] : [accountLook, userLook];
 }
 
 function identitySteps({ googleServiceAccount, keyFile }: SetupChoice): readonly string[] {
@@ -114,8 +114,10 @@ ${look}`,
 }
 
 function undoSteps({ googleServiceAccount, keyFile }: SetupChoice): readonly string[] {
-  if (googleServiceAccount === undefined) return [twinLook, directMember, undoDirect, undoRole(2)];
-  const looks = [accountLook, userLook, keysLook];
+  if (googleServiceAccount === undefined) {
+    return [twinLook, directMember, membersLook, undoDirect, undoRole(2)];
+  }
+  const looks = [accountLook, userLook, membersLook, accountRoles, keysLook];
   // A key is one installation's, wherever other clusters have a ServiceAccount of the same name.
   if (keyFile) return [...looks, undoKeyLook, undoKey, undoAccount, undoRole(3)];
   return [twinLook, ...looks, undoLink, undoAccount, undoRole(3)];
@@ -157,7 +159,7 @@ function head(words: {
     ...rights,
     "set -euo pipefail",
     "",
-    assignments(named),
+    assignments({ ...named, mark }),
   ].join("\n");
 }
 
@@ -215,12 +217,18 @@ const look = lookFunction({
   message: '"ERROR: (gcloud."[a-z.-]+") NOT_FOUND: "',
 });
 
+/**
+ * What the script creates has this description. A title or a display name does not show who created
+ * it: people write those, too.
+ */
+const mark = "Made by lastcall setup gcp";
+
 const role = `# 1. The role, with the permissions that the controller needs on Compute Engine and no others.
 deleted="$(look iam roles describe "$role" --project "$project" --format 'value(deleted)')"
 case "$deleted" in
   missing)
     gcloud iam roles create "$role" --project "$project" --title Lastcall \\
-      --stage GA --permissions "$permissions" --quiet
+      --description "$mark" --stage GA --permissions "$permissions" --quiet
     ;;
   True)
     # The id of a deleted role stays reserved for some weeks.
@@ -228,11 +236,11 @@ case "$deleted" in
     gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
     ;;
   *)
-    members="$(holders)"
-    members="$(others "$members" "$member")"
-    if [[ -n "$members" ]]; then
+    rest="$(others "$members" "$member")"
+    rest="$(others "$rest" "$member with a condition")"
+    if [[ -n "$rest" ]]; then
       echo "Others have the role $role, too, so it keeps the permissions that it has:"
-      echo "$members"
+      echo "$rest"
       gcloud iam roles update "$role" --project "$project" --add-permissions "$permissions" --quiet
     else
       gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
@@ -240,8 +248,15 @@ case "$deleted" in
     ;;
 esac`;
 
-const grantRole = `gcloud projects add-iam-policy-binding "$project" --condition=None \\
-  --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null`;
+/** A condition narrows a grant, and a second grant without one would lift it. */
+const grantRole = `grant() {
+  if listed "$members" "$member with a condition"; then
+    echo "Kept: the grant of $role to $member, with its condition"
+    return
+  fi
+  gcloud projects add-iam-policy-binding "$project" --condition=None \\
+    --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null
+}`;
 
 const directMember = `# The name of the ServiceAccount in IAM. It is the same in every cluster of the project.
 number="$(gcloud projects describe "$project" --format 'value(projectNumber)')"
@@ -253,24 +268,29 @@ pool="projects/$number/locations/global/workloadIdentityPools/$project.svc.id.go
 member="principal://iam.googleapis.com/$pool/subject/ns/$namespace/sa/$service_account"`;
 
 const directBinding = `# 2. The role for the ServiceAccount of the controller; no Google service account is needed.
-${grantRole}`;
+${grantRole}
+grant`;
 
 const accountGrant = `# 2. A Google service account, with the role.
 if [[ "$account_state" == missing ]]; then
   gcloud iam service-accounts create "$google_service_account" --project "$project" \\
-    --display-name Lastcall --quiet
+    --display-name Lastcall --description "$mark" --quiet
 fi
+${grantRole}
 # A new account is not visible everywhere at once.
 for attempt in 1 2 3 4 5; do
-  if ${indented(grantRole)}; then break; fi
+  if grant; then break; fi
   if [[ "$attempt" == 5 ]]; then echo "Cannot grant the role to $account" >&2; exit 1; fi
   sleep "$attempt"
 done`;
 
 const accountLink = `# 3. The controller's ServiceAccount may impersonate it, and its annotation names it.
-gcloud iam service-accounts add-iam-policy-binding "$account" --project "$project" \\
-  --condition=None --role roles/iam.workloadIdentityUser \\
-  --member "serviceAccount:$project.svc.id.goog[$namespace/$service_account]" --quiet >/dev/null
+if listed "$users" "$link with a condition"; then
+  echo "Kept: the permission of $user to impersonate $account, with its condition"
+else
+  gcloud iam service-accounts add-iam-policy-binding "$account" --project "$project" \\
+    --condition=None --role roles/iam.workloadIdentityUser --member "$user" --quiet >/dev/null
+fi
 "\${kubectl[@]}" annotate serviceaccount "$service_account" --overwrite \\
   "iam.gke.io/gcp-service-account=$account"`;
 
@@ -279,9 +299,9 @@ echo "It may take a few minutes until the permissions take effect."`;
 
 /** A role that others created under this name is kept. */
 const roleLook = `# Check who owns the existing resources before anything is changed.
-title="$(look iam roles describe "$role" --project "$project" --format 'value(title)')"
-if [[ "$title" != missing && "$title" != Lastcall ]]; then
-  echo "Cannot continue: the role $role has the title $title, expected Lastcall; this script did not create it, choose another with --role" >&2
+found="$(look iam roles describe "$role" --project "$project" --format 'value(description)')"
+if [[ "$found" != missing && "$found" != "$mark" ]]; then
+  echo "Cannot continue: the role $role has the description '$found', expected '$mark'; this script did not create it, choose another with --role" >&2
   exit 1
 fi`;
 
@@ -289,13 +309,28 @@ fi`;
 const accountLook = `account="$google_service_account@$project.iam.gserviceaccount.com"
 member="serviceAccount:$account"
 account_state="$(look iam service-accounts describe "$account" --project "$project" \\
-  --format 'value(displayName)')"`;
+  --format 'value(description)')"`;
+
+const userLook = `user="serviceAccount:$project.svc.id.goog[$namespace/$service_account]"
+link="$user roles/iam.workloadIdentityUser"
+# Who has which role over the account.
+users=""
+if [[ "$account_state" != missing ]]; then
+  users="$(gcloud iam service-accounts get-iam-policy "$account" --project "$project" \\
+    --flatten 'bindings[].members' --format '${policyColumns("bindings.role")}' | words)"
+fi`;
 
 /** Other installations of the project may use the same role and the same Google service account. */
-const holders = `# Prints the members of the role, one per line.
+const holders = `# Prints the members of the role, one per line; after some of them, "with a condition".
 holders() {
   gcloud projects get-iam-policy "$project" --flatten 'bindings[].members' \\
-    --filter "bindings.role=projects/$project/roles/$role" --format 'value(bindings.members)'
+    --filter "bindings.role=projects/$project/roles/$role" \\
+    --format '${policyColumns()}' | words
+}
+# Puts a space between the columns of gcloud, some of which are empty.
+words() {
+  local one two three
+  while IFS=$'\\t' read -r one two three; do echo "$one\${two:+ $two}\${three:+ $three}"; done
 }
 # Prints the members of the list $1 other than $2. Those that are deleted use nothing anymore.
 others() {
@@ -305,3 +340,11 @@ others() {
   done <<< "$1"
 }
 listed() { [[ $'\\n'"$1"$'\\n' == *$'\\n'"$2"$'\\n'* ]]; }`;
+
+const membersLook = 'members="$(holders)"';
+
+/** The columns of a policy whose bindings are flattened by their members. */
+function policyColumns(...more: readonly string[]): string {
+  const condition = 'bindings.condition.yesno(yes="with a condition",no="")';
+  return `value(${["bindings.members", ...more, condition].join(",")})`;
+}

@@ -51,10 +51,14 @@ keep_for_twins() {
 const undoGrant = `if listed "$members" "$member"; then
   gcloud projects remove-iam-policy-binding "$project" --condition=None \\
     --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null
+fi
+if listed "$members" "$member with a condition"; then
+  keep "the grant with a condition, which this script did not make. To remove it, and then run this again:"
+  echo "gcloud projects remove-iam-policy-binding $project --all --role projects/$project/roles/$role --member $member"
+  member=""
 fi`;
 
 export const undoDirect = `# 1. The grant, unless another cluster's ServiceAccount has it, too.
-members="$(holders)"
 ${unfinishedNow(partlyRemoved("the grant, and the role $role"))}
 if [[ -n "$twins" ]] && listed "$members" "$member"; then
   keep_for_twins "the grant"
@@ -64,25 +68,28 @@ else
   ${indented(undoGrant)}
 fi`;
 
-export const userLook = `user="serviceAccount:$project.svc.id.goog[$namespace/$service_account]"
-users=""
-if [[ "$account_state" != missing ]]; then
-  users="$(gcloud iam service-accounts get-iam-policy "$account" --project "$project" \\
-    --flatten 'bindings[].members' --filter bindings.role=roles/iam.workloadIdentityUser \\
-    --format 'value(bindings.members)')"
-fi
-members="$(holders)"`;
+/** Whoever made an account do other work has given it other roles. */
+export const accountRoles = `# The account's other roles in the project.
+account_roles="$(gcloud projects get-iam-policy "$project" --flatten 'bindings[].members' \\
+  --format 'value(bindings.role,bindings.members)' | words)"
+account_roles="$(while IFS= read -r one; do
+  if [[ "$one" == *" $member" && "$one" != "projects/$project/roles/$role $member" ]]; then echo "\${one%% *}"; fi
+done <<< "$account_roles")"`;
 
 export const undoLink = `# 1. The link between the ServiceAccount and the Google service account.
 ${unfinishedNow(partlyRemoved("the link to the account $account, its grant, the account, and the role $role"))}
-if listed "$users" "$user"; then
+if listed "$users" "$link with a condition"; then
+  keep "the permission to impersonate $account with a condition, which this script did not make. To remove it, and then run this again:"
+  echo "gcloud iam service-accounts remove-iam-policy-binding $account --project $project --all --role roles/iam.workloadIdentityUser --member '$user'"
+fi
+if listed "$users" "$link"; then
   if [[ -n "$twins" ]]; then
     keep_for_twins "the permission to impersonate $account"
     echo "gcloud iam service-accounts remove-iam-policy-binding $account --project $project --condition=None --role roles/iam.workloadIdentityUser --member '$user'"
   else
     gcloud iam service-accounts remove-iam-policy-binding "$account" --project "$project" \\
       --condition=None --role roles/iam.workloadIdentityUser --member "$user" --quiet >/dev/null
-    users="$(others "$users" "$user")"
+    users="$(others "$users" "$link")"
   fi
 fi
 ${annotationRemoval("iam.gke.io/gcp-service-account", '"$account"')}`;
@@ -94,18 +101,49 @@ if [[ -n "$keys" ]]; then
   users+="\${users:+$'\\n'}its keys \${keys//$'\\n'/ }"
 fi
 if [[ -n "$users" ]]; then
-  keep "the account $account and its grant, since others may impersonate it:"
+  keep "the account $account and its grant, since others may use it:"
   echo "$users"
   echo "If none of these is a Lastcall controller, remove the grant, and run this again:"
-  echo "gcloud projects remove-iam-policy-binding $project --condition=None --role projects/$project/roles/$role --member $member"
+  echo "gcloud projects remove-iam-policy-binding $project --all --role projects/$project/roles/$role --member $member"
   member=""
 else
   ${indented(undoGrant)}
-  if [[ "$account_state" == Lastcall ]]; then
+  if [[ -z "$member" && "$account_state" != missing ]]; then
+    keep "the account $account, which has this grant"
+  elif [[ -n "$account_roles" && "$account_state" != missing ]]; then
+    keep "the account $account, which has other roles, too:"
+    echo "$account_roles"
+  elif [[ "$account_state" == "$mark" ]]; then
     gcloud iam service-accounts delete "$account" --project "$project" --quiet
   elif [[ "$account_state" != missing ]]; then
-    keep "the account $account (display name: $account_state), which this script did not create"
+    keep "the account $account (description: $account_state), which this script did not create"
   fi
+fi`;
+
+/**
+ * A project's custom role can be granted on the project and on each of its resources, but not on a
+ * folder or in another project. Only the index of the Cloud Asset API lists the resources; it lags,
+ * so what it says of the project itself is ignored. Google keeps a deleted role's grants, without
+ * effect, and the role can be restored for seven days.
+ */
+const undoUnused = `path="projects/$project/roles/$role"
+if found="$(gcloud asset search-all-iam-policies --scope "projects/$project" --query "policy:$path" \\
+  --flatten 'policy.bindings[].members[]' --quiet \\
+  --format 'value(policy.bindings.role,resource,policy.bindings.members)' | words)"; then
+  found="$(while IFS= read -r one; do
+    if [[ "$one" == "$path "* && "$one" != *" //cloudresourcemanager.googleapis.com/"* ]]; then
+      echo "\${one#* }"
+    fi
+  done <<< "$found")"
+  if [[ -n "$found" ]]; then
+    keep "the role $role, which others have on single resources:"
+    echo "$found"
+  else
+    gcloud iam roles delete "$role" --project "$project" --quiet >/dev/null
+  fi
+else
+  keep "the role $role, since it is not known whether others have it on a single resource. If nobody has, delete it:"
+  echo "gcloud iam roles delete $role --project $project"
 fi`;
 
 export function undoRole(step: number): string {
@@ -119,7 +157,7 @@ if [[ "$deleted" != missing && "$deleted" != True ]]; then
     keep "the role $role, which others still have:"
     echo "$members"
   else
-    gcloud iam roles delete "$role" --project "$project" --quiet >/dev/null
+    ${indented(indented(undoUnused))}
   fi
 fi`;
 }

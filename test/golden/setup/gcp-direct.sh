@@ -16,6 +16,7 @@ role='lastcall'
 namespace='lastcall'
 service_account='lastcall'
 permissions='compute.instances.get,compute.instances.list,compute.instanceGroupManagers.update,compute.instanceGroupManagers.get,compute.instanceGroupManagers.list,compute.zoneOperations.get'
+mark='Made by lastcall setup gcp'
 
 command -v gcloud >/dev/null || { echo "Cannot continue: gcloud is not on the PATH" >&2; exit 1; }
 lost=""
@@ -44,16 +45,22 @@ look() {
 }
 
 # Check who owns the existing resources before anything is changed.
-title="$(look iam roles describe "$role" --project "$project" --format 'value(title)')"
-if [[ "$title" != missing && "$title" != Lastcall ]]; then
-  echo "Cannot continue: the role $role has the title $title, expected Lastcall; this script did not create it, choose another with --role" >&2
+found="$(look iam roles describe "$role" --project "$project" --format 'value(description)')"
+if [[ "$found" != missing && "$found" != "$mark" ]]; then
+  echo "Cannot continue: the role $role has the description '$found', expected '$mark'; this script did not create it, choose another with --role" >&2
   exit 1
 fi
 
-# Prints the members of the role, one per line.
+# Prints the members of the role, one per line; after some of them, "with a condition".
 holders() {
   gcloud projects get-iam-policy "$project" --flatten 'bindings[].members' \
-    --filter "bindings.role=projects/$project/roles/$role" --format 'value(bindings.members)'
+    --filter "bindings.role=projects/$project/roles/$role" \
+    --format 'value(bindings.members,bindings.condition.yesno(yes="with a condition",no=""))' | words
+}
+# Puts a space between the columns of gcloud, some of which are empty.
+words() {
+  local one two three
+  while IFS=$'\t' read -r one two three; do echo "$one${two:+ $two}${three:+ $three}"; done
 }
 # Prints the members of the list $1 other than $2. Those that are deleted use nothing anymore.
 others() {
@@ -73,6 +80,8 @@ fi
 pool="projects/$number/locations/global/workloadIdentityPools/$project.svc.id.goog"
 member="principal://iam.googleapis.com/$pool/subject/ns/$namespace/sa/$service_account"
 
+members="$(holders)"
+
 unfinished="what was created so far is kept; run this again to complete it, or the script of --undo to remove it"
 
 # 1. The role, with the permissions that the controller needs on Compute Engine and no others.
@@ -80,7 +89,7 @@ deleted="$(look iam roles describe "$role" --project "$project" --format 'value(
 case "$deleted" in
   missing)
     gcloud iam roles create "$role" --project "$project" --title Lastcall \
-      --stage GA --permissions "$permissions" --quiet
+      --description "$mark" --stage GA --permissions "$permissions" --quiet
     ;;
   True)
     # The id of a deleted role stays reserved for some weeks.
@@ -88,11 +97,11 @@ case "$deleted" in
     gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
     ;;
   *)
-    members="$(holders)"
-    members="$(others "$members" "$member")"
-    if [[ -n "$members" ]]; then
+    rest="$(others "$members" "$member")"
+    rest="$(others "$rest" "$member with a condition")"
+    if [[ -n "$rest" ]]; then
       echo "Others have the role $role, too, so it keeps the permissions that it has:"
-      echo "$members"
+      echo "$rest"
       gcloud iam roles update "$role" --project "$project" --add-permissions "$permissions" --quiet
     else
       gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
@@ -101,8 +110,15 @@ case "$deleted" in
 esac
 
 # 2. The role for the ServiceAccount of the controller; no Google service account is needed.
-gcloud projects add-iam-policy-binding "$project" --condition=None \
-  --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null
+grant() {
+  if listed "$members" "$member with a condition"; then
+    echo "Kept: the grant of $role to $member, with its condition"
+    return
+  fi
+  gcloud projects add-iam-policy-binding "$project" --condition=None \
+    --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null
+}
+grant
 
 echo "Done: $namespace/$service_account has the role $role in $project."
 echo "It may take a few minutes until the permissions take effect."

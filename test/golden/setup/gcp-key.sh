@@ -16,6 +16,7 @@ namespace='lastcall'
 service_account='lastcall'
 google_service_account='lastcall-shop'
 permissions='compute.instances.get,compute.instances.list,compute.instances.delete,compute.zoneOperations.get,compute.zoneOperations.list'
+mark='Made by lastcall setup gcp'
 
 command -v gcloud >/dev/null || { echo "Cannot continue: gcloud is not on the PATH" >&2; exit 1; }
 command -v kubectl >/dev/null || { echo "Cannot continue: kubectl is not on the PATH" >&2; exit 1; }
@@ -47,16 +48,22 @@ look() {
 kubectl=(kubectl --kubeconfig '/home/me/my kube/config' --context 'it'\''s mine' --namespace "$namespace")
 
 # Check who owns the existing resources before anything is changed.
-title="$(look iam roles describe "$role" --project "$project" --format 'value(title)')"
-if [[ "$title" != missing && "$title" != Lastcall ]]; then
-  echo "Cannot continue: the role $role has the title $title, expected Lastcall; this script did not create it, choose another with --role" >&2
+found="$(look iam roles describe "$role" --project "$project" --format 'value(description)')"
+if [[ "$found" != missing && "$found" != "$mark" ]]; then
+  echo "Cannot continue: the role $role has the description '$found', expected '$mark'; this script did not create it, choose another with --role" >&2
   exit 1
 fi
 
-# Prints the members of the role, one per line.
+# Prints the members of the role, one per line; after some of them, "with a condition".
 holders() {
   gcloud projects get-iam-policy "$project" --flatten 'bindings[].members' \
-    --filter "bindings.role=projects/$project/roles/$role" --format 'value(bindings.members)'
+    --filter "bindings.role=projects/$project/roles/$role" \
+    --format 'value(bindings.members,bindings.condition.yesno(yes="with a condition",no=""))' | words
+}
+# Puts a space between the columns of gcloud, some of which are empty.
+words() {
+  local one two three
+  while IFS=$'\t' read -r one two three; do echo "$one${two:+ $two}${three:+ $three}"; done
 }
 # Prints the members of the list $1 other than $2. Those that are deleted use nothing anymore.
 others() {
@@ -70,7 +77,7 @@ listed() { [[ $'\n'"$1"$'\n' == *$'\n'"$2"$'\n'* ]]; }
 account="$google_service_account@$project.iam.gserviceaccount.com"
 member="serviceAccount:$account"
 account_state="$(look iam service-accounts describe "$account" --project "$project" \
-  --format 'value(displayName)')"
+  --format 'value(description)')"
 
 keys=""
 if [[ "$account_state" != missing ]]; then
@@ -94,6 +101,8 @@ if [[ -z "$key" ]]; then
   "${kubectl[@]}" create secret generic "$secret" --dry-run=server >/dev/null
 fi
 
+members="$(holders)"
+
 unfinished="what was created so far is kept; run this again to complete it, or the script of --undo to remove it"
 
 # 1. The role, with the permissions that the controller needs on Compute Engine and no others.
@@ -101,7 +110,7 @@ deleted="$(look iam roles describe "$role" --project "$project" --format 'value(
 case "$deleted" in
   missing)
     gcloud iam roles create "$role" --project "$project" --title Lastcall \
-      --stage GA --permissions "$permissions" --quiet
+      --description "$mark" --stage GA --permissions "$permissions" --quiet
     ;;
   True)
     # The id of a deleted role stays reserved for some weeks.
@@ -109,11 +118,11 @@ case "$deleted" in
     gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
     ;;
   *)
-    members="$(holders)"
-    members="$(others "$members" "$member")"
-    if [[ -n "$members" ]]; then
+    rest="$(others "$members" "$member")"
+    rest="$(others "$rest" "$member with a condition")"
+    if [[ -n "$rest" ]]; then
       echo "Others have the role $role, too, so it keeps the permissions that it has:"
-      echo "$members"
+      echo "$rest"
       gcloud iam roles update "$role" --project "$project" --add-permissions "$permissions" --quiet
     else
       gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
@@ -124,12 +133,19 @@ esac
 # 2. A Google service account, with the role.
 if [[ "$account_state" == missing ]]; then
   gcloud iam service-accounts create "$google_service_account" --project "$project" \
-    --display-name Lastcall --quiet
+    --display-name Lastcall --description "$mark" --quiet
 fi
+grant() {
+  if listed "$members" "$member with a condition"; then
+    echo "Kept: the grant of $role to $member, with its condition"
+    return
+  fi
+  gcloud projects add-iam-policy-binding "$project" --condition=None \
+    --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null
+}
 # A new account is not visible everywhere at once.
 for attempt in 1 2 3 4 5; do
-  if gcloud projects add-iam-policy-binding "$project" --condition=None \
-    --role "projects/$project/roles/$role" --member "$member" --quiet >/dev/null; then break; fi
+  if grant; then break; fi
   if [[ "$attempt" == 5 ]]; then echo "Cannot grant the role to $account" >&2; exit 1; fi
   sleep "$attempt"
 done
