@@ -1,3 +1,4 @@
+import { printable } from "../core/json/printable-text.ts";
 import { accessChecks } from "./checks/access-checks.ts";
 import { cloudChecks } from "./checks/cloud-checks.ts";
 import { clusterChecks, nodeChecks } from "./checks/cluster-checks.ts";
@@ -26,7 +27,8 @@ export function doctorReport(facts: DoctorFacts): DoctorReport {
   const checks = checkList.map((check): ReportedCheck => {
     const { status, message, fix = check.fix } = check.run(facts);
     const isFine = status === "Pass" || status === "Skip";
-    return { id: check.id, status, message, fix: isFine ? null : fix };
+    // The names of people in a RoleBinding may be any text.
+    return { id: check.id, status, message: printable(message), fix: isFine ? null : fix };
   });
   const count = (wanted: CheckStatus) => checks.filter(({ status }) => status === wanted).length;
   return {

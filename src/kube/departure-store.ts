@@ -22,6 +22,7 @@ import { holdAnnotation, holdByAnnotation } from "../core/cluster/node.ts";
 import type { DepartureMove, NewDeparture } from "../core/departure/decision.ts";
 import { type Departure, departureFinalizer } from "../core/departure/departure.ts";
 import { fieldsOf, instantOf } from "../core/json/json-field.ts";
+import { printable } from "../core/json/printable-text.ts";
 import type { NoticeUpdate } from "../core/notice/notice.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
@@ -359,7 +360,7 @@ export class KubeEventSink implements EventSink {
         metadata: { name, namespace },
         type: event.type,
         reason: event.reason,
-        message: event.message.slice(0, maxMessage),
+        message: printable(event.message).slice(0, maxMessage),
         involvedObject: referenceTo(event.about),
         source: { component: "lastcall" },
         reportingComponent: "lastcall",

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import type { Clock } from "../contracts/clock.ts";
 import type { Log, LogFields } from "../contracts/telemetry.ts";
+import { escapedJson, printableLines } from "../core/json/printable-text.ts";
 import { formatInstant } from "../core/time/time.ts";
 import { LastcallError, messageOf } from "../errors.ts";
 
@@ -13,7 +14,7 @@ export function processIo() {
   const isTerminal = stdout.isTTY === true;
   return {
     out: (line: string) => void stdout.write(line),
-    err: (line: string) => void stderr.write(line),
+    err: (line: string) => void stderr.write(printableLines(line)),
     isTerminal,
     // https://no-color.org: any non-empty value.
     colour: isTerminal && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
@@ -239,7 +240,7 @@ export function createLog(options: LogOptions): Log {
       const time = formatInstant(options.clock.now());
       options.write(
         options.format === "json"
-          ? `${JSON.stringify({ time, level, event, ...fields })}\n`
+          ? `${escapedJson({ time, level, event, ...fields })}\n`
           : `${time} ${level.padEnd(5)} ${event}${fieldsText(fields)}\n`,
       );
     };
@@ -256,5 +257,6 @@ function fieldsText(fields: LogFields): string {
 
 function quoted(value: unknown): string {
   const text = String(value);
-  return /^[^\s"=]+$/.test(text) ? text : JSON.stringify(text);
+  const inQuotes = escapedJson(text);
+  return /^[^\s"=]+$/.test(text) && inQuotes === `"${text}"` ? text : inQuotes;
 }

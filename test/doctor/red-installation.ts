@@ -146,6 +146,12 @@ export const redInstallation: readonly RedCase[] = [
   ],
   [
     "drainers",
+    "Warn",
+    "User \ufffdadmin\ufffd[2J",
+    { drainers: known([drainer("User \u202eadmin\u001b[2J")]) },
+  ],
+  [
+    "drainers",
     "Fail",
     "1 other has a right by which a node leaves: Group system:authenticated (change nodes)",
     { drainers: known([{ ...drainer("Group system:authenticated"), isEverybody: true }]) },

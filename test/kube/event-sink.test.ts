@@ -44,6 +44,13 @@ describe("an Event", () => {
     expect(sent[1]?.body).toMatchObject({ count: 2 });
   });
 
+  // kubectl prints its message as it is, except for escape and carriage return.
+  it("contains no characters that a terminal obeys or that reorder its message", async () => {
+    const { emit, sent } = sinkWith(made);
+    await emit({ ...held, message: "denied by \u202eevil\u001b[2J" });
+    expect(sent[0]?.body).toMatchObject({ message: "denied by \ufffdevil\ufffd[2J" });
+  });
+
   it.each<[string, KubeAnswer | Error]>([
     ["was refused", { status: 503, body: "" }],
     ["had no response", new LastcallError("API_UNREACHABLE", "it broke")],

@@ -2,6 +2,7 @@ import type { Command } from "../../config/options/option.ts";
 import type { OptionsOf } from "../../config/options/options.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Rng } from "../../core/chance/chance.ts";
+import { escapedJson } from "../../core/json/printable-text.ts";
 
 /** The environment of a command: passed in by `main.ts`, faked by tests. */
 export interface CommandIo {
@@ -73,7 +74,7 @@ export async function printData(
   io: Pick<CommandIo, "out">,
 ): Promise<void> {
   if (format === "json") {
-    io.out(`${JSON.stringify(data, undefined, 2)}\n`);
+    io.out(`${escapedJson(data, 2)}\n`);
     return;
   }
   const { printYaml } = await import("../../config/yaml-text.ts");

@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { openSync, readFileSync } from "node:fs";
 import { ReadStream } from "node:tty";
+import { printable, printableLines } from "../../core/json/printable-text.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 
 /** Columns as kubectl prints them: upper-case headings, three spaces between, left-aligned. */
@@ -8,7 +9,7 @@ export function formatTable(
   heads: readonly string[],
   rows: readonly (readonly string[])[],
 ): string {
-  const all = [heads, ...rows];
+  const all = [heads, ...rows].map((row) => row.map(printableLines));
   const widths = heads.map((_, column) =>
     Math.max(...all.map((row) => shownWidth(row[column] ?? ""))),
   );
@@ -72,14 +73,9 @@ export interface Cell {
 /** A line of text in pieces. */
 export type StyledLine = readonly Cell[];
 
-/**
- * Characters that a terminal would act upon or reorder: names and messages from a cluster are
- * untrusted text.
- */
-const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-
+/** Names and messages from a cluster are untrusted text. */
 export function cell(text: string, tone: Tone = "plain"): Cell {
-  return { text: text.replace(unprintable, "\ufffd"), tone };
+  return { text: printable(text), tone };
 }
 
 export function widthOf(line: StyledLine): number {

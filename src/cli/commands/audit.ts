@@ -25,6 +25,7 @@ import { printYaml } from "../../config/yaml-text.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { ShutdownGroup } from "../../core/drain-plan/drain-order.ts";
+import { escapedJson } from "../../core/json/printable-text.ts";
 import { counted } from "../../core/reason/counted.ts";
 import { LastcallError } from "../../errors.ts";
 import type { KubeAccess } from "../../kube/access/kube-access.ts";
@@ -211,11 +212,11 @@ function render(
 ): string {
   switch (command.output) {
     case "json":
-      return `${JSON.stringify(report, null, 2)}\n`;
+      return `${escapedJson(report, 2)}\n`;
     case "yaml":
       return printYaml(report);
     case "sarif":
-      return `${JSON.stringify(sarifLog(report, command), null, 2)}\n`;
+      return `${escapedJson(sarifLog(report, command), 2)}\n`;
     case "github":
       return githubAnnotations(report);
     case "table":

@@ -4,6 +4,7 @@
  * rest.
  */
 import { type Instant, parseInstant } from "../time/time.ts";
+import { escapedJson, printable } from "./printable-text.ts";
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -108,8 +109,8 @@ const textLimit = 60;
  * draw on a terminal, nor pass commands to a CI system.
  */
 export function nameOf(value: unknown): string | undefined {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
-  return textOf(value)?.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g, "\ufffd");
+  const text = textOf(value);
+  return text === undefined ? undefined : printable(text);
 }
 
 /** Describes a value for a sentence about a value of the wrong type. */
@@ -119,7 +120,7 @@ export function describeValue(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "an object";
   if (typeof value !== "string") return String(value);
-  return `the text ${JSON.stringify(cut(value))}`;
+  return `the text ${escapedJson(cut(value))}`;
 }
 
 /** The longest text of a server in a message, of which several may have to fit an Event. */
