@@ -45,7 +45,7 @@ beforeAll(async () => {
   await createPod("other", "probe");
   const token = await agentTokenOn(plane, "rights");
   const inForce = async () =>
-    (await evict(token, "probe", "All")).status === 403 &&
+    (await evict(token, "probe", { dryRun: ["All"] })).status === 403 &&
     (await patchNode(token, "other", { metadata: { labels: { x: "y" } } })).status === 403;
   await waitUntil(inForce, { what: "the admission policies are in force", ...wait });
 });
@@ -102,14 +102,10 @@ async function createPod(nodeName: NodeName, name: string, app = "web"): Promise
   await waitUntil(isReady, { what: `${name} runs`, timeoutMs: 20_000, signal: plane.signal });
 }
 
-function evict(token: string, name: string, dryRun?: "All"): Promise<ApiAnswer> {
+function evict(token: string, name: string, deleteOptions: object = {}): Promise<ApiAnswer> {
   const path = `/api/v1/namespaces/default/pods/${name}/eviction`;
-  const body = {
-    apiVersion: "policy/v1",
-    kind: "Eviction",
-    metadata: { namespace: "default", name },
-    ...(dryRun === undefined ? {} : { deleteOptions: { dryRun: [dryRun] } }),
-  };
+  const metadata = { namespace: "default", name };
+  const body = { apiVersion: "policy/v1", kind: "Eviction", metadata, deleteOptions };
   return plane.request({ method: "POST", path, body, token });
 }
 
@@ -314,10 +310,25 @@ describe("the permissions of the fallback", () => {
       expect(refused.status).toBe(403);
       expect(refused.body.message).toContain('its token is bound to node "rights"');
     }
-    expect((await evict(token, "own-evicted")).status).toBe(201);
+    const { uid } = (await plane.request({ path: `${path}/own-evicted` })).body.metadata;
+    expect((await evict(token, "own-evicted", { preconditions: { uid } })).status).toBe(201);
     const deleted = await plane.request({ method: "DELETE", path: `${path}/own-deleted`, token });
     expect(deleted.status).toBe(200);
   });
+});
+
+// What the API server keeps in memory of a pod may be about one that is gone, and the pod that has
+// its name now may run on another node.
+test("an agent evicts a pod only by its uid, so never the next one of its name", async () => {
+  await createPod("rights", "renamed");
+  const token = await agentTokenOn(plane, "rights");
+  const { body } = await plane.request({ path: "/api/v1/namespaces/default/pods/probe" });
+  const foreign = { preconditions: { uid: body.metadata.uid } };
+  for (const deleteOptions of [{}, { preconditions: {} }, foreign]) {
+    const refused = await evict(token, "renamed", deleteOptions);
+    expect(refused.status).toBe(403);
+    expect(refused.body.message).toContain("an agent may evict a pod only by its uid");
+  }
 });
 
 function taints(effect: string, key: string): object {

@@ -15,7 +15,7 @@ export interface ProbedNode {
   /** A Departure of this node that an agent could create. */
   readonly newDeparture: object;
   /** A pod in `default` on this node. */
-  readonly pod: string;
+  readonly pod: { readonly name: string; readonly uid: string };
 }
 
 const core = "/api/v1";
@@ -64,11 +64,13 @@ export function probesOfNode(node: ProbedNode): readonly Probe[] {
   const { name } = node;
   const one = `${lastcall}/departures/${node.departure}`;
   const pods = `${core}/namespaces/default/pods`;
-  const pod = `${pods}/${node.pod}`;
+  const pod = `${pods}/${node.pod.name}`;
   const its = `${core}/nodes/${name}`;
-  const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: node.pod } };
+  const metadata = { name: node.pod.name };
+  const deleteOptions = { preconditions: { uid: node.pod.uid } };
+  const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata, deleteOptions };
   const target = { apiVersion: "v1", kind: "Node", name };
-  const binding = { apiVersion: "v1", kind: "Binding", metadata: { name: node.pod }, target };
+  const binding = { apiVersion: "v1", kind: "Binding", metadata, target };
   const whole = { ...node.newDeparture, metadata: { name: node.departure } };
   const deadlineAt = "2026-11-20T00:02:00Z";
   const notice = { noticedAt: "2026-11-20T00:00:00Z", source: "agent/gcp/preempted", deadlineAt };
@@ -99,7 +101,7 @@ export function probesOfNode(node: ProbedNode): readonly Probe[] {
     get("pods of the node", `${core}/pods?fieldSelector=spec.nodeName%3D${name}`, "list"),
     post("pods", pods, podOn(name)),
     patch("pods", pod, label),
-    put("pods", pod, { ...podOn(name), metadata: { name: node.pod } }),
+    put("pods", pod, { ...podOn(name), metadata }),
     remove("pods", pod),
     patch("pods/status", `${pod}/status`, { status: { phase: "Failed" } }),
     patch("pods/ephemeralcontainers", `${pod}/ephemeralcontainers`, { spec: {} }),

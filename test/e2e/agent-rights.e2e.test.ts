@@ -10,6 +10,8 @@ import { AgentWorld, departures, deploy, other, own } from "./agent-world.ts";
 import { mustRun } from "./must-run.ts";
 
 let world: AgentWorld;
+/** Of the pods that the probes access, by the name of their node. */
+const podUids = new Map<string, string>();
 
 beforeAll(async () => {
   world = await AgentWorld.start();
@@ -28,12 +30,13 @@ async function makeProbed(): Promise<void> {
       containers: [{ name: "main", image: "registry.example/main:1" }],
     };
     const metadata = { name: `web-${node}` };
-    await world.make("/api/v1/namespaces/default/pods", {
+    const pod = await world.make("/api/v1/namespaces/default/pods", {
       apiVersion: "v1",
       kind: "Pod",
       metadata,
       spec,
     });
+    podUids.set(node, pod.body.metadata.uid);
   }
   const ours = "/api/v1/namespaces/lastcall";
   const metadata = { name: "probed" };
@@ -51,7 +54,7 @@ function probesAbout(node: string): readonly Probe[] {
     name: node,
     departure: departureName(world.identity(node)),
     newDeparture: world.departure(node),
-    pod: `web-${node}`,
+    pod: { name: `web-${node}`, uid: podUids.get(node) ?? "" },
   });
 }
 

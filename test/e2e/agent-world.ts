@@ -101,8 +101,9 @@ export class AgentWorld {
   }
 
   /** Creates it as the administrator. */
-  async make(path: string, body: object): Promise<void> {
-    const { status, body: answer } = await this.plane.request({ method: "POST", path, body });
-    if (status !== 201) throw new Error(`Cannot make ${path}: ${status} ${answer.message}`);
+  async make(path: string, body: object): Promise<ApiAnswer> {
+    const answer = await this.plane.request({ method: "POST", path, body });
+    if (answer.status === 201) return answer;
+    throw new Error(`Cannot make ${path}: ${answer.status} ${answer.body.message}`);
   }
 }

@@ -30,6 +30,8 @@ export class GuardWorld {
   /** A folder for files, which is removed with the world. */
   readonly home: string;
   readonly #nodes = new Map<string, NodeIdentity>();
+  /** Of the pods `on-n1` and `on-n2`, by their node. */
+  readonly #podUids = new Map<string, string>();
 
   private constructor(plane: ControlPlane) {
     this.plane = plane;
@@ -46,7 +48,8 @@ export class GuardWorld {
       const { body } = await world.#create("/api/v1/nodes", object);
       world.#nodes.set(name, { name, uid: body.metadata.uid });
       const itsPod = pod(`on-${name}`, { nodeName: name });
-      await world.#create("/api/v1/namespaces/default/pods", itsPod);
+      const made = await world.#create("/api/v1/namespaces/default/pods", itsPod);
+      world.#podUids.set(name, made.body.metadata.uid);
     }
     const labels = { app: "web" };
     await world.#create("/apis/apps/v1/namespaces/default/deployments", {
@@ -117,6 +120,7 @@ export class GuardWorld {
       evict: (name: string) =>
         send("POST", `${pods}/on-${name}/eviction`, {
           ...{ apiVersion: "policy/v1", kind: "Eviction", metadata: { name: `on-${name}` } },
+          deleteOptions: { preconditions: { uid: this.#podUids.get(name) } },
         }),
       run: (namespace: string, body: object) =>
         send("POST", `/api/v1/namespaces/${namespace}/pods`, body),
