@@ -13,7 +13,11 @@ import type { ClusterRoleBinding } from "kubernetes-types/rbac/v1.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { fieldNameOf } from "../../src/config/options/option.ts";
-import { type FlagValue, resolveOptions } from "../../src/config/options/resolve-options.ts";
+import {
+  type FlagValue,
+  type OptionsFile,
+  resolveOptions,
+} from "../../src/config/options/resolve-options.ts";
 import { type Rng, seededRng } from "../../src/core/chance/chance.ts";
 import { chart, helm, type Manifest, manifestsIn, oldest } from "../support/helm.ts";
 
@@ -97,8 +101,12 @@ interface Part {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** A part's pod, and the options that the program in it has. */
-function partOf(objects: Objects, kind: "Deployment" | "DaemonSet"): Part | undefined {
+/** A part's pod, and the options that the program in it has, with what its file of options sets. */
+function partOf(
+  objects: Objects,
+  kind: "Deployment" | "DaemonSet",
+  file?: OptionsFile,
+): Part | undefined {
   const found = objects.find((one) => one.kind === kind) as Deployment | DaemonSet | undefined;
   const pod = found?.spec?.template.spec;
   if (pod === undefined) return undefined;
@@ -111,7 +119,7 @@ function partOf(objects: Objects, kind: "Deployment" | "DaemonSet"): Part | unde
   const env = Object.fromEntries(
     (container?.env ?? []).map(({ name, value }) => [name, value ?? "from-the-pod"]),
   );
-  const sources = { flags: Object.fromEntries(flags), env: { ...env, ...addressIn(env) } };
+  const sources = { flags: Object.fromEntries(flags), env: { ...env, ...addressIn(env) }, file };
   return { pod, options: resolveOptions(command === "run" ? "run" : "agent", sources) };
 }
 
@@ -290,6 +298,40 @@ describe("two values that combine badly", () => {
     const { stderr, code } = made(values);
     expect(code).toBe(1);
     expect(stderr).toContain(said);
+  });
+
+  // The chart does not see a file. What it assumes are flags, which take precedence.
+  const inFile: Readonly<Record<string, string>> = {
+    ...{ "leader-elect": "false", namespace: "other", fallback: "Drain" },
+    ...{ "health-address": ":1", "metrics-address": ":2" },
+  };
+  const file: OptionsFile = {
+    textsOf: (_, name) =>
+      inFile[name] === undefined ? undefined : { place: name, texts: [inFile[name]] },
+  };
+
+  test.each<[string, Record<string, unknown>]>([
+    ["an option", { "controller.options.config": "/f", "agent.options.config": "/f" }],
+    ["variables", { extraEnv: [{ name: "LASTCALL_CONFIG", value: "/f" }] }],
+    ["a map of variables", { extraEnv: { LASTCALL_CONFIG: "/f" } }],
+  ])("are none of a value and a file of options that is named by %s", (_, values) => {
+    const { stdout, stderr } = made({ ...values, "agent.extraEnv": { LASTCALL_CONFIG: "/f" } });
+    expect(stderr).toBe("");
+    const objects = objectsIn(stdout);
+    expect(partOf(objects, "Deployment", file)?.options).toMatchObject({
+      ...{ leaderElect: true, namespace, healthAddress: ":8080", metricsAddress: ":9101" },
+    });
+    expect(partOf(objects, "DaemonSet", file)?.options).toMatchObject({
+      ...{ fallback: "None", healthAddress: "127.0.0.1:8087", metricsAddress: "[10.0.0.1]:9101" },
+    });
+  });
+
+  test("are none of no election in the values and a file of options", () => {
+    const values = { "controller.options.leader-elect": false, "controller.replicas": 1 };
+    const { stdout } = made({ ...values, "controller.options.config": "/f" });
+    const objects = objectsIn(stdout);
+    expect(partOf(objects, "Deployment", file)?.options).toMatchObject({ leaderElect: false });
+    expect(brokenRules(objects)).toEqual([]);
   });
 
   test("are allowed if only one of the parts is installed", () => {

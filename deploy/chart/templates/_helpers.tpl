@@ -95,12 +95,21 @@
 {{- if hasKey .Values "replicaCount" }}{{ .Values.replicaCount }}{{ else }}{{ .Values.controller.replicas }}{{ end }}
 {{- end }}
 
-{{- /* The options of a part, including those of the manifest and those from values of estafette's chart. */}}
+{{- /*
+The options of a part, including those of the manifest and those from values of estafette's chart. A file of
+options is not seen here, so options on which other objects depend are then set as flags, which take precedence.
+*/}}
 {{- define "lastcall.options" -}}
 {{- $values := ternary .root.Values.agent .root.Values.controller (eq .part "agent") }}
 {{- $options := deepCopy ($values.options | default dict) }}
 {{- if eq .part "agent" }}
 {{- $options = merge $options (dict "health-address" "127.0.0.1:8087") }}
+{{- end }}
+{{- if include "lastcall.mayHave" (dict "root" .root "part" .part "name" "config") }}
+{{- $assumed := dict "leader-elect" true "namespace" .root.Release.Namespace "health-address" ":8080" "metrics-address" ":9101" }}
+{{- range $name, $value := ternary (dict "fallback" "None") $assumed (eq .part "agent") }}
+{{- if not (hasKey $options $name) }}{{ $options = set $options $name $value }}{{ end }}
+{{- end }}
 {{- end }}
 {{- with .root.Values.logFormat }}
 {{- $options = merge $options (dict "log-format" (ternary "text" "json" (has . (list "plaintext" "console")))) }}
