@@ -54,6 +54,8 @@ let bySync: Objects;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "lastcall-helmfile-"));
   mkdirSync(join(folder, "bin"));
+  // The first build takes longer than a test may.
+  buildHelmfile();
   symlinkSync(buildHelm(), join(folder, "bin/helm"));
   symlinkSync(join(root, "deploy"), join(folder, "deploy"));
   copyFileSync(values, join(folder, "values.yaml"));
