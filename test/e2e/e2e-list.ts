@@ -208,6 +208,10 @@ export const onChange: Readonly<Record<string, RunOnChange>> = {
     covers: ["deploy/chart", "deploy/base"],
     meanwhile: ["test/config/deploy.test.ts"],
   },
+  "chart-notes": {
+    covers: ["deploy/chart"],
+    meanwhile: ["test/e2e/chart.e2e.test.ts"],
+  },
   "chart-killer": {
     covers: ["deploy/chart", "src/migrate"],
     meanwhile: ["test/e2e/article.e2e.test.ts"],
