@@ -1,6 +1,9 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type DoctorFacts, known, unknown } from "../../src/doctor/facts.ts";
 import { checkList, doctorReport, isRefused } from "../../src/doctor/report.ts";
+import { root } from "../../tools/source-tree.ts";
 import { doctorFaults } from "../e2e/doctor-faults.ts";
 import { at, budgetOf, green, nodeOf, policyOf } from "./green-facts.ts";
 import { pod, type RedCase, untold, withController, withPolicies, withTrial } from "./red-cases.ts";
@@ -109,6 +112,18 @@ describe("the doctor's sentences", () => {
   ])("about labels leave out an EC2 instance with %s", (_, labels) => {
     const nodes = known([nodeOf("n0"), nodeOf("i-1", { ...untold, labels })]);
     expect(answerOf("spot-nodes", { ...green, nodes })).toMatchObject({ status: "Pass" });
+  });
+
+  it("about an EC2 instance without a label say how to give it one, as the page does", () => {
+    const nodes = known([nodeOf("n0"), nodeOf("i-1", untold)]);
+    const fix = answerOf("spot-nodes", { ...green, nodes })?.fix;
+    const flag = "--node-labels=node.kubernetes.io/lifecycle=spot";
+    expect(fix).toContain(flag);
+    expect(fix).toContain("docs/cloud/aws.md");
+    const page = readFileSync(join(root, "docs/cloud/aws.md"), "utf8");
+    const [, section = ""] = page.split("\n## Nodes of your own groups\n");
+    expect(section).toContain(flag);
+    expect(section).toContain("aws autoscaling describe-scaling-activities");
   });
 
   it("about pods that no node takes name all that keeps them from a cluster of Spot nodes", () => {
