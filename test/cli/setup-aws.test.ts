@@ -15,6 +15,7 @@ const plain = {
   sqsCompleteHooks: true,
 };
 const clusterArn = "arn:aws:eks:eu-west-1:123456789012:cluster/main";
+const mark = `${clusterArn}/lastcall/lastcall`;
 const roleArn = "arn:aws:iam::123456789012:role/lastcall";
 const issuer = "oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLED539D4633E53DE1B71EXAMPLE";
 
@@ -42,7 +43,7 @@ describe.each([
   it("creates everything, and nothing when run again", async () => {
     expect(await setup(options)).toMatchObject({ code: 0, err: "" });
     const made = aws.standing();
-    expect(made).toMatchObject({ role: clusterArn });
+    expect(made).toMatchObject({ role: mark });
     aws.forget();
     expect(await setup(options)).toMatchObject({ code: 0, err: "" });
     expect(aws.standing()).toEqual(made);
@@ -148,22 +149,28 @@ describe("lastcall setup aws changes nothing", () => {
       "the role lastcall already exists",
     ],
     [
+      "if the role belongs to an installation in another namespace",
+      {},
+      [["role", `${clusterArn}/other/lastcall`]],
+      "the role lastcall already exists",
+    ],
+    [
       "if the role has the mark of an earlier version",
       {},
       [["role", "main"]],
-      `aws iam tag-role --role-name lastcall --tags Key=lastcall-cluster,Value=${clusterArn}`,
+      `aws iam tag-role --role-name lastcall --tags Key=lastcall-cluster,Value=${mark}`,
     ],
     [
       "if the queue has the mark of an earlier version",
       { queue: "q" },
       [["queue", "main"]],
-      `aws sqs tag-queue --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/q --tags lastcall-cluster=${clusterArn}`,
+      `aws sqs tag-queue --queue-url https://sqs.eu-west-1.amazonaws.com/123456789012/q --tags lastcall-cluster=${mark}`,
     ],
     [
       "if a rule has the mark of an earlier version",
       { queue: "q" },
       [["rule-q", "main"]],
-      `aws events tag-resource --resource-arn arn:aws:events:eu-west-1:123456789012:rule/q --tags Key=lastcall-cluster,Value=${clusterArn}`,
+      `aws events tag-resource --resource-arn arn:aws:events:eu-west-1:123456789012:rule/q --tags Key=lastcall-cluster,Value=${mark}`,
     ],
     [
       "if the queue belongs to somebody else",
@@ -192,6 +199,13 @@ describe("lastcall setup aws changes nothing", () => {
     expect(err).toContain(sentence);
     expect(err).toContain("Not finished: nothing was changed\n");
     expect(aws.standing()).toEqual(before);
+    expect(changes()).toEqual([]);
+  });
+
+  it("if the cluster's ARN and the ServiceAccount are too long for a tag", async () => {
+    const { code } = await setup({ serviceAccount: "a".repeat(200) });
+    expect(code).toMatchObject({ code: "USAGE" });
+    expect((code as Error).message).toMatch(/^Cannot use --service-account: .* too long for a tag/);
     expect(changes()).toEqual([]);
   });
 
@@ -240,6 +254,8 @@ describe("lastcall setup aws --undo", () => {
   it.each([
     ["the role of a cluster of the same name in another region", { region: "us-east-1" }],
     ["the role of another cluster", { cluster: "other" }],
+    ["the role of an installation in another namespace", { namespace: "other" }],
+    ["the role of another ServiceAccount", { serviceAccount: "other" }],
   ])("keeps %s", async (_, options) => {
     await setup({});
     const before = aws.standing();
@@ -247,17 +263,20 @@ describe("lastcall setup aws --undo", () => {
     expect(aws.standing()).toEqual(before);
   });
 
-  it("keeps a role with the mark of an earlier version, until it is marked", async () => {
-    await setup({});
-    aws.put("role", "main");
-    const before = aws.standing();
-    const { code, err } = await setup({ undo: true });
-    expect(code).toMatchObject({ code: "SCRIPT_FAILED" });
-    expect(err).toContain("Its tag is only the cluster's name, as set by Terraform and");
-    expect(aws.standing()).toEqual(before);
-    aws.put("role", clusterArn);
-    expect((await setup({ undo: true })).code).toBe(0);
-  });
+  it.each(["main", clusterArn])(
+    "keeps a role with the mark of an earlier version, %s, until it is marked",
+    async (former) => {
+      await setup({});
+      aws.put("role", former);
+      const before = aws.standing();
+      const { code, err } = await setup({ undo: true });
+      expect(code).toMatchObject({ code: "SCRIPT_FAILED" });
+      expect(err).toContain("Its tag names only the cluster, as set by Terraform and");
+      expect(aws.standing()).toEqual(before);
+      aws.put("role", mark);
+      expect((await setup({ undo: true })).code).toBe(0);
+    },
+  );
 
   it("fails if the annotation stays because kubectl failed, and removes the rest", async () => {
     aws.put("provider");

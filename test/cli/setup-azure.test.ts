@@ -99,11 +99,17 @@ describe("lastcall setup azure", () => {
     expect(az.standing()).toEqual(before);
   });
 
-  it("keeps with --undo what was made for a cluster of the same name elsewhere", async () => {
+  it.each([
+    [
+      "a cluster of the same name elsewhere",
+      { subscription: "1b2e6f80-0000-4000-8000-000000000001" },
+    ],
+    ["an installation in another namespace", { namespace: "other" }],
+    ["another ServiceAccount", { serviceAccount: "other" }],
+  ])("keeps with --undo what was made for %s", async (_, other) => {
     await setup({});
     const before = az.standing();
-    const other = "1b2e6f80-0000-4000-8000-000000000001";
-    const { code } = await setup({ undo: true, subscription: other });
+    const { code } = await setup({ undo: true, ...other });
     expect(code).toMatchObject({ code: "SCRIPT_FAILED" });
     expect(az.standing()).toEqual(before);
   });
@@ -127,7 +133,7 @@ describe("lastcall setup azure", () => {
 });
 
 describe("lastcall setup azure changes nothing", () => {
-  it.each([
+  it.each<[string, string, string, string]>([
     [
       "if the identity belongs to somebody else",
       "identity",
@@ -141,11 +147,20 @@ describe("lastcall setup azure changes nothing", () => {
       "the role lastcall-nodes already exists for another purpose (Ours)",
     ],
     [
-      "if the identity has the mark of an earlier version",
+      "if the identity belongs to an installation in another namespace",
       "identity",
-      "main",
-      `userAssignedIdentities/lastcall --operation merge --tags lastcall-cluster=${clusterId}`,
+      `${clusterId} other/lastcall`,
+      `without the tags lastcall-cluster=${clusterId} and lastcall-account=lastcall/lastcall`,
     ],
+    ...["main", clusterId].map(
+      (former) =>
+        [
+          `if the identity has the mark of an earlier version, ${former}`,
+          "identity",
+          former,
+          `userAssignedIdentities/lastcall --operation merge --tags lastcall-cluster=${clusterId} lastcall-account=lastcall/lastcall`,
+        ] as [string, string, string, string],
+    ),
     [
       "if a role belongs to a cluster of the same names in another subscription",
       "role-lastcall-nodes",

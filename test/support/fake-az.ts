@@ -22,11 +22,13 @@ case "$1 $2 $3" in
     esac ;;
   "identity show "*)
     case "$(flag --query)" in
-      tags*) ours identity ;;
+      *lastcall-account*) found="$(ours identity)" || exit; [[ "$found" != *' '* ]] || echo "\${found#* }" ;;
+      tags*) found="$(ours identity)" || exit; echo "\${found% *}" ;;
       clientId) ours identity >/dev/null; echo client-1 ;;
       principalId) ours identity >/dev/null; echo principal-1 ;;
     esac ;;
-  "identity create "*) ! has identity || refuse "exists"; tag="$(flag --tags)"; put identity "\${tag##*=}" ;;
+  "identity create "*) ! has identity || refuse "exists"; tag="$(flag --tags)"
+    rest="\${line#*|lastcall-account=}"; put identity "\${tag##*=} \${rest%%|*}" ;;
   "identity delete "*) has identity || refuse "none"; drop identity; ! has credential || drop credential ;;
   "identity federated-credential show") has credential || absent NotFound; echo lastcall ;;
   "identity federated-credential create") ! has credential || refuse "exists"; put credential "$(flag --subject) by $(flag --issuer)" ;;

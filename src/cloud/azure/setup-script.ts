@@ -122,7 +122,7 @@ function head(script: "Setup" | "Undo", purpose: string, rights: readonly string
     "#!/usr/bin/env bash",
     `# ${purpose}.`,
     madeBy("azure", script),
-    "# Whatever it creates has the cluster's resource id in its tag lastcall-cluster or in its description; it changes nothing else.",
+    "# Whatever it creates has the cluster's resource id in its tag lastcall-cluster or in its description, and the identity the ServiceAccount in its tag lastcall-account; it changes nothing else.",
     ...rights,
     "set -euo pipefail",
   ].join("\n");
@@ -143,6 +143,7 @@ function variables(choice: AzureSetupChoice): string {
     identity: choice.managedIdentity,
     role: choice.role,
     cluster_id: clusterId(choice),
+    account: `${choice.namespace}/${choice.serviceAccount}`,
     description: `Made by lastcall setup azure for ${clusterId(choice)}`,
     // The names alone are the same in another subscription of the tenant.
     old_description: `Made by lastcall setup azure for the cluster ${choice.cluster} in ${choice.resourceGroup}`,
@@ -203,11 +204,12 @@ fi`;
 
 const identityLook = `# Check who owns the existing resources before anything is changed.
 owner="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-cluster"')"
-if [[ "$owner" != missing ]] && ! same "$owner" "$cluster_id"; then
-  echo "Cannot continue: the identity $identity already exists without the tag lastcall-cluster=$cluster_id; choose another name" >&2
-  if [[ "$owner" == "$cluster" ]]; then
-    echo "Its tag is only the cluster's name, as set by earlier versions of this script. If this script created it, mark it and run this again:" >&2
-    echo "az tag update --resource-id /subscriptions/$subscription/resourceGroups/$group/providers/Microsoft.ManagedIdentity/userAssignedIdentities/$identity --operation merge --tags lastcall-cluster=$cluster_id" >&2
+user="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-account"')"
+if [[ "$owner" != missing ]] && { ! same "$owner" "$cluster_id" || [[ "$user" != "$account" ]]; }; then
+  echo "Cannot continue: the identity $identity already exists without the tags lastcall-cluster=$cluster_id and lastcall-account=$account; choose another name" >&2
+  if [[ "$owner" == "$cluster" ]] || { same "$owner" "$cluster_id" && [[ "$user" != */* ]]; }; then
+    echo "It has the tag of earlier versions of this script only. If this script created it for that ServiceAccount, mark it and run this again:" >&2
+    echo "az tag update --resource-id /subscriptions/$subscription/resourceGroups/$group/providers/Microsoft.ManagedIdentity/userAssignedIdentities/$identity --operation merge --tags lastcall-cluster=$cluster_id lastcall-account=$account" >&2
   fi
   exit 1
 fi
@@ -226,7 +228,7 @@ done`;
 const identityStep = `# 1. The identity that the controller's pods use.
 if [[ "$owner" == missing ]]; then
   az identity create --subscription "$subscription" --resource-group "$group" --name "$identity" \\
-    --location "$location" --tags "lastcall-cluster=$cluster_id" --output none
+    --location "$location" --tags "lastcall-cluster=$cluster_id" "lastcall-account=$account" --output none
 fi
 client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
 principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"

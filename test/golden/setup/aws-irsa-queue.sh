@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Grants the Lastcall controller its permissions in AWS.
 # Printed by `lastcall setup aws`. It can be run again: existing objects are updated.
-# Everything that it creates has the tag lastcall-cluster with the cluster's ARN; it changes nothing without it.
+# Everything that it creates has the tag lastcall-cluster with the cluster's ARN and the ServiceAccount; it changes nothing without it.
 #
 # For instance.release: DeleteInstance the controller needs these permissions and no others:
 #   ec2:DescribeInstances: finding a machine, and its launch time
@@ -20,6 +20,7 @@ set -euo pipefail
 account='123456789012'
 cluster='main'
 cluster_arn='arn:aws-us-gov:eks:us-gov-west-1:123456789012:cluster/main'
+mark='arn:aws-us-gov:eks:us-gov-west-1:123456789012:cluster/main/lastcall/lastcall'
 namespace='lastcall'
 service_account='lastcall'
 role='lastcall'
@@ -163,12 +164,12 @@ look() {
   return 1
 }
 
-# Ends the script if a resource, with this value of the tag, was not created for this very cluster.
+# Ends the script if a resource, with this value of the tag, was not created for this very ServiceAccount.
 own() {
-  if [[ "$2" == missing || "$2" == "$cluster_arn" ]]; then return; fi
-  echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster_arn; choose another name" >&2
-  if [[ "$2" == "$cluster" ]]; then
-    echo "Its tag is only the cluster's name, as set by Terraform and earlier versions of this script. If this script created it, for that cluster, mark it and run this again:" >&2
+  if [[ "$2" == missing || "$2" == "$mark" ]]; then return; fi
+  echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$mark; choose another name" >&2
+  if [[ "$2" == "$cluster" || "$2" == "$cluster_arn" ]]; then
+    echo "Its tag names only the cluster, as set by Terraform and earlier versions of this script. If this script created it, for that cluster and ServiceAccount, mark it and run this again:" >&2
     echo "$3" >&2
   fi
   exit 1
@@ -208,14 +209,14 @@ fi
 role_state="$(look iam list-role-tags --role-name "$role" \
   --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
 own "the role $role" "$role_state" \
-  "aws iam tag-role --role-name $role --tags Key=lastcall-cluster,Value=$cluster_arn"
+  "aws iam tag-role --role-name $role --tags Key=lastcall-cluster,Value=$mark"
 queue_state=missing
 queue_url="$(look sqs get-queue-url --queue-name "$queue" --query QueueUrl)"
 if [[ "$queue_url" != missing ]]; then
   queue_state="$(look sqs list-queue-tags --queue-url "$queue_url" --query 'Tags."lastcall-cluster"')"
 fi
 own "the queue $queue" "$queue_state" \
-  "aws sqs tag-queue --queue-url $queue_url --tags lastcall-cluster=$cluster_arn"
+  "aws sqs tag-queue --queue-url $queue_url --tags lastcall-cluster=$mark"
 for rule in "$queue" "$queue-health"; do
   rule_arn="$(look events describe-rule --name "$rule" --query Arn)"
   rule_state=missing
@@ -224,7 +225,7 @@ for rule in "$queue" "$queue-health"; do
       --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
   fi
   own "the rule $rule" "$rule_state" \
-    "aws events tag-resource --resource-arn $rule_arn --tags Key=lastcall-cluster,Value=$cluster_arn"
+    "aws events tag-resource --resource-arn $rule_arn --tags Key=lastcall-cluster,Value=$mark"
 done
 
 unfinished="what was created so far is kept; run this again to complete it, or the script of --undo to remove it"
@@ -232,7 +233,7 @@ unfinished="what was created so far is kept; run this again to complete it, or t
 # 1. The role, with the permissions that the controller needs in AWS and no others.
 if [[ "$role_state" == missing ]]; then
   aws iam create-role --role-name "$role" --assume-role-policy-document "$trust" \
-    --description 'Permissions of the Lastcall controller' --tags "Key=lastcall-cluster,Value=$cluster_arn" >/dev/null
+    --description 'Permissions of the Lastcall controller' --tags "Key=lastcall-cluster,Value=$mark" >/dev/null
 else
   aws iam update-assume-role-policy --role-name "$role" --policy-document "$trust"
 fi
@@ -244,7 +245,7 @@ aws iam put-role-policy --role-name "$role" --policy-name lastcall --policy-docu
 
 # 3. A queue for this cluster, and the two rules that fill it.
 if [[ "$queue_url" == missing ]]; then
-  queue_url="$(aws sqs create-queue --queue-name "$queue" --tags "lastcall-cluster=$cluster_arn" \
+  queue_url="$(aws sqs create-queue --queue-name "$queue" --tags "lastcall-cluster=$mark" \
     --query QueueUrl --output text)"
 fi
 aws sqs set-queue-attributes --queue-url "$queue_url" --attributes "$queue_attributes"
@@ -253,7 +254,7 @@ for rule in "$queue" "$queue-health"; do
   if [[ "$rule" == "$queue-health" ]]; then events="$health_events"; fi
   aws events put-rule --name "$rule" --event-pattern "$events" --state ENABLED \
     --description 'Instance events for Lastcall' \
-    --tags "Key=lastcall-cluster,Value=$cluster_arn" >/dev/null
+    --tags "Key=lastcall-cluster,Value=$mark" >/dev/null
   # put-targets exits with 0 even if it does not add the target.
   failed="$(aws events put-targets --rule "$rule" --targets "Id=lastcall,Arn=$queue_arn" \
     --query FailedEntryCount --output text)"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Grants the Lastcall controller its permissions in AWS.
 # Printed by `lastcall setup aws`. It can be run again: existing objects are updated.
-# Everything that it creates has the tag lastcall-cluster with the cluster's ARN; it changes nothing without it.
+# Everything that it creates has the tag lastcall-cluster with the cluster's ARN and the ServiceAccount; it changes nothing without it.
 #
 # For instance.release: Recreate the controller needs these permissions and no others:
 #   ec2:DescribeInstances: finding a machine, and its launch time
@@ -13,6 +13,7 @@ set -euo pipefail
 account='123456789012'
 cluster='main'
 cluster_arn='arn:aws:eks:eu-west-1:123456789012:cluster/main'
+mark='arn:aws:eks:eu-west-1:123456789012:cluster/main/lastcall/lastcall'
 namespace='lastcall'
 service_account='lastcall'
 role='lastcall'
@@ -96,12 +97,12 @@ look() {
   return 1
 }
 
-# Ends the script if a resource, with this value of the tag, was not created for this very cluster.
+# Ends the script if a resource, with this value of the tag, was not created for this very ServiceAccount.
 own() {
-  if [[ "$2" == missing || "$2" == "$cluster_arn" ]]; then return; fi
-  echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster_arn; choose another name" >&2
-  if [[ "$2" == "$cluster" ]]; then
-    echo "Its tag is only the cluster's name, as set by Terraform and earlier versions of this script. If this script created it, for that cluster, mark it and run this again:" >&2
+  if [[ "$2" == missing || "$2" == "$mark" ]]; then return; fi
+  echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$mark; choose another name" >&2
+  if [[ "$2" == "$cluster" || "$2" == "$cluster_arn" ]]; then
+    echo "Its tag names only the cluster, as set by Terraform and earlier versions of this script. If this script created it, for that cluster and ServiceAccount, mark it and run this again:" >&2
     echo "$3" >&2
   fi
   exit 1
@@ -141,14 +142,14 @@ fi
 role_state="$(look iam list-role-tags --role-name "$role" \
   --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
 own "the role $role" "$role_state" \
-  "aws iam tag-role --role-name $role --tags Key=lastcall-cluster,Value=$cluster_arn"
+  "aws iam tag-role --role-name $role --tags Key=lastcall-cluster,Value=$mark"
 
 unfinished="what was created so far is kept; run this again to complete it, or the script of --undo to remove it"
 
 # 1. The role, with the permissions that the controller needs in AWS and no others.
 if [[ "$role_state" == missing ]]; then
   aws iam create-role --role-name "$role" --assume-role-policy-document "$trust" \
-    --description 'Permissions of the Lastcall controller' --tags "Key=lastcall-cluster,Value=$cluster_arn" >/dev/null
+    --description 'Permissions of the Lastcall controller' --tags "Key=lastcall-cluster,Value=$mark" >/dev/null
 else
   aws iam update-assume-role-policy --role-name "$role" --policy-document "$trust"
 fi
@@ -160,7 +161,7 @@ if [[ "$association" == None ]]; then
   for attempt in 1 2 3 4 5; do
     if aws eks create-pod-identity-association --cluster-name "$cluster" --namespace "$namespace" \
       --service-account "$service_account" --role-arn "$role_arn" \
-      --tags "lastcall-cluster=$cluster_arn" >/dev/null; then break; fi
+      --tags "lastcall-cluster=$mark" >/dev/null; then break; fi
     if [[ "$attempt" == 5 ]]; then echo "Cannot associate $service_account with $role_arn" >&2; exit 1; fi
     sleep "$attempt"
   done

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Removes what `lastcall setup aws` created, and nothing else.
 # Printed by `lastcall setup aws --undo`. It can be run again: what is already gone is skipped.
-# Everything that it creates has the tag lastcall-cluster with the cluster's ARN; it changes nothing without it.
+# Everything that it creates has the tag lastcall-cluster with the cluster's ARN and the ServiceAccount; it changes nothing without it.
 set -euo pipefail
 
 account='123456789012'
 cluster='main'
 cluster_arn='arn:aws:eks:eu-west-1:123456789012:cluster/main'
+mark='arn:aws:eks:eu-west-1:123456789012:cluster/main/lastcall/lastcall'
 namespace='lastcall'
 service_account='lastcall'
 role='lastcall'
@@ -40,12 +41,12 @@ look() {
   return 1
 }
 
-# Ends the script if a resource, with this value of the tag, was not created for this very cluster.
+# Ends the script if a resource, with this value of the tag, was not created for this very ServiceAccount.
 own() {
-  if [[ "$2" == missing || "$2" == "$cluster_arn" ]]; then return; fi
-  echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster_arn; choose another name" >&2
-  if [[ "$2" == "$cluster" ]]; then
-    echo "Its tag is only the cluster's name, as set by Terraform and earlier versions of this script. If this script created it, for that cluster, mark it and run this again:" >&2
+  if [[ "$2" == missing || "$2" == "$mark" ]]; then return; fi
+  echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$mark; choose another name" >&2
+  if [[ "$2" == "$cluster" || "$2" == "$cluster_arn" ]]; then
+    echo "Its tag names only the cluster, as set by Terraform and earlier versions of this script. If this script created it, for that cluster and ServiceAccount, mark it and run this again:" >&2
     echo "$3" >&2
   fi
   exit 1
@@ -61,14 +62,14 @@ fi
 role_state="$(look iam list-role-tags --role-name "$role" \
   --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
 own "the role $role" "$role_state" \
-  "aws iam tag-role --role-name $role --tags Key=lastcall-cluster,Value=$cluster_arn"
+  "aws iam tag-role --role-name $role --tags Key=lastcall-cluster,Value=$mark"
 queue_state=missing
 queue_url="$(look sqs get-queue-url --queue-name "$queue" --query QueueUrl)"
 if [[ "$queue_url" != missing ]]; then
   queue_state="$(look sqs list-queue-tags --queue-url "$queue_url" --query 'Tags."lastcall-cluster"')"
 fi
 own "the queue $queue" "$queue_state" \
-  "aws sqs tag-queue --queue-url $queue_url --tags lastcall-cluster=$cluster_arn"
+  "aws sqs tag-queue --queue-url $queue_url --tags lastcall-cluster=$mark"
 for rule in "$queue" "$queue-health"; do
   rule_arn="$(look events describe-rule --name "$rule" --query Arn)"
   rule_state=missing
@@ -77,7 +78,7 @@ for rule in "$queue" "$queue-health"; do
       --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
   fi
   own "the rule $rule" "$rule_state" \
-    "aws events tag-resource --resource-arn $rule_arn --tags Key=lastcall-cluster,Value=$cluster_arn"
+    "aws events tag-resource --resource-arn $rule_arn --tags Key=lastcall-cluster,Value=$mark"
 done
 
 # 1. The rules, and the queue with its messages.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Removes what `lastcall setup azure` created, and nothing else.
 # Printed by `lastcall setup azure --undo`. It can be run again: what is already gone is skipped.
-# Whatever it creates has the cluster's resource id in its tag lastcall-cluster or in its description; it changes nothing else.
+# Whatever it creates has the cluster's resource id in its tag lastcall-cluster or in its description, and the identity the ServiceAccount in its tag lastcall-account; it changes nothing else.
 set -euo pipefail
 
 subscription='1b2e6f80-0000-4000-8000-000000000000'
@@ -12,6 +12,7 @@ service_account='lastcall'
 identity='lastcall'
 role='lastcall'
 cluster_id='/subscriptions/1b2e6f80-0000-4000-8000-000000000000/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main'
+account='lastcall/lastcall'
 description='Made by lastcall setup azure for /subscriptions/1b2e6f80-0000-4000-8000-000000000000/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main'
 old_description='Made by lastcall setup azure for the cluster main in shop'
 
@@ -52,11 +53,12 @@ gone() { [[ "$(look aks show --resource-group "$group" --name "$cluster" --query
 
 # Check who owns the existing resources before anything is changed.
 owner="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-cluster"')"
-if [[ "$owner" != missing ]] && ! same "$owner" "$cluster_id"; then
-  echo "Cannot continue: the identity $identity already exists without the tag lastcall-cluster=$cluster_id; choose another name" >&2
-  if [[ "$owner" == "$cluster" ]]; then
-    echo "Its tag is only the cluster's name, as set by earlier versions of this script. If this script created it, mark it and run this again:" >&2
-    echo "az tag update --resource-id /subscriptions/$subscription/resourceGroups/$group/providers/Microsoft.ManagedIdentity/userAssignedIdentities/$identity --operation merge --tags lastcall-cluster=$cluster_id" >&2
+user="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-account"')"
+if [[ "$owner" != missing ]] && { ! same "$owner" "$cluster_id" || [[ "$user" != "$account" ]]; }; then
+  echo "Cannot continue: the identity $identity already exists without the tags lastcall-cluster=$cluster_id and lastcall-account=$account; choose another name" >&2
+  if [[ "$owner" == "$cluster" ]] || { same "$owner" "$cluster_id" && [[ "$user" != */* ]]; }; then
+    echo "It has the tag of earlier versions of this script only. If this script created it for that ServiceAccount, mark it and run this again:" >&2
+    echo "az tag update --resource-id /subscriptions/$subscription/resourceGroups/$group/providers/Microsoft.ManagedIdentity/userAssignedIdentities/$identity --operation merge --tags lastcall-cluster=$cluster_id lastcall-account=$account" >&2
   fi
   exit 1
 fi

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Grants the Lastcall controller its permissions on AKS, by Workload Identity.
 # Printed by `lastcall setup azure`. It can be run again: existing objects are updated.
-# Whatever it creates has the cluster's resource id in its tag lastcall-cluster or in its description; it changes nothing else.
+# Whatever it creates has the cluster's resource id in its tag lastcall-cluster or in its description, and the identity the ServiceAccount in its tag lastcall-account; it changes nothing else.
 #
 # The controller needs these actions and no others:
 #   Microsoft.ContainerService/managedClusters/agentPools/read: reading whether the pool of a machine has an autoscaler
@@ -21,6 +21,7 @@ service_account='lastcall'
 identity='lastcall'
 role='lastcall'
 cluster_id='/subscriptions/1b2e6f80-0000-4000-8000-000000000000/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main'
+account='lastcall/lastcall'
 description='Made by lastcall setup azure for /subscriptions/1b2e6f80-0000-4000-8000-000000000000/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main'
 old_description='Made by lastcall setup azure for the cluster main in shop'
 
@@ -83,11 +84,12 @@ fi
 
 # Check who owns the existing resources before anything is changed.
 owner="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-cluster"')"
-if [[ "$owner" != missing ]] && ! same "$owner" "$cluster_id"; then
-  echo "Cannot continue: the identity $identity already exists without the tag lastcall-cluster=$cluster_id; choose another name" >&2
-  if [[ "$owner" == "$cluster" ]]; then
-    echo "Its tag is only the cluster's name, as set by earlier versions of this script. If this script created it, mark it and run this again:" >&2
-    echo "az tag update --resource-id /subscriptions/$subscription/resourceGroups/$group/providers/Microsoft.ManagedIdentity/userAssignedIdentities/$identity --operation merge --tags lastcall-cluster=$cluster_id" >&2
+user="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-account"')"
+if [[ "$owner" != missing ]] && { ! same "$owner" "$cluster_id" || [[ "$user" != "$account" ]]; }; then
+  echo "Cannot continue: the identity $identity already exists without the tags lastcall-cluster=$cluster_id and lastcall-account=$account; choose another name" >&2
+  if [[ "$owner" == "$cluster" ]] || { same "$owner" "$cluster_id" && [[ "$user" != */* ]]; }; then
+    echo "It has the tag of earlier versions of this script only. If this script created it for that ServiceAccount, mark it and run this again:" >&2
+    echo "az tag update --resource-id /subscriptions/$subscription/resourceGroups/$group/providers/Microsoft.ManagedIdentity/userAssignedIdentities/$identity --operation merge --tags lastcall-cluster=$cluster_id lastcall-account=$account" >&2
   fi
   exit 1
 fi
@@ -108,7 +110,7 @@ unfinished="what was created so far is kept; run this again to complete it, or t
 # 1. The identity that the controller's pods use.
 if [[ "$owner" == missing ]]; then
   az identity create --subscription "$subscription" --resource-group "$group" --name "$identity" \
-    --location "$location" --tags "lastcall-cluster=$cluster_id" --output none
+    --location "$location" --tags "lastcall-cluster=$cluster_id" "lastcall-account=$account" --output none
 fi
 client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
 principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"

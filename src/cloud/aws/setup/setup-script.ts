@@ -1,3 +1,4 @@
+import { LastcallError } from "../../../errors.ts";
 import {
   type AccountChoice,
   accountCheck,
@@ -125,7 +126,7 @@ function head(script: "Setup" | "Undo", purpose: string, rights: readonly string
     "#!/usr/bin/env bash",
     `# ${purpose}.`,
     madeBy("aws", script),
-    "# Everything that it creates has the tag lastcall-cluster with the cluster's ARN; it changes nothing without it.",
+    "# Everything that it creates has the tag lastcall-cluster with the cluster's ARN and the ServiceAccount; it changes nothing without it.",
     ...rights,
     "set -euo pipefail",
   ].join("\n");
@@ -143,7 +144,8 @@ function variables(choice: AwsSetupChoice): string {
   const named = assignments({
     account: choice.account,
     cluster: choice.cluster,
-    cluster_arn: arnOf(choice, "eks", `cluster/${choice.cluster}`),
+    cluster_arn: clusterArn(choice),
+    mark: markOf(choice),
     namespace: choice.namespace,
     service_account: choice.serviceAccount,
     role: choice.role,
@@ -152,6 +154,18 @@ function variables(choice: AwsSetupChoice): string {
   });
   const region = shellQuoted(choice.region);
   return `${named}\nexport AWS_REGION=${region} AWS_DEFAULT_REGION=${region} AWS_PAGER=''`;
+}
+
+function clusterArn(choice: AwsSetupChoice): string {
+  return arnOf(choice, "eks", `cluster/${choice.cluster}`);
+}
+
+/** Throws USAGE if it is too long for the value of a tag. */
+function markOf(choice: AwsSetupChoice): string {
+  const mark = `${clusterArn(choice)}/${choice.namespace}/${choice.serviceAccount}`;
+  if (mark.length <= 256) return mark;
+  const what = "with the cluster's ARN and the namespace they are too long for a tag";
+  throw new LastcallError("USAGE", `Cannot use --service-account: ${what}, use a shorter name`);
 }
 
 function documents(choice: AwsSetupChoice): string {
@@ -199,14 +213,15 @@ const look = lookFunction({
 
 /**
  * A name is unique for a region and an account only, so the mark is the cluster's ARN. A cluster
- * that is deleted and created again has the same ARN, and takes over what its predecessor had.
+ * that is deleted and created again has the same ARN, and takes over what its predecessor had. The
+ * ServiceAccount is part of it, since an installation in another namespace has a role of its own.
  */
-const own = `# Ends the script if a resource, with this value of the tag, was not created for this very cluster.
+const own = `# Ends the script if a resource, with this value of the tag, was not created for this very ServiceAccount.
 own() {
-  if [[ "$2" == missing || "$2" == "$cluster_arn" ]]; then return; fi
-  echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$cluster_arn; choose another name" >&2
-  if [[ "$2" == "$cluster" ]]; then
-    echo "Its tag is only the cluster's name, as set by Terraform and earlier versions of this script. If this script created it, for that cluster, mark it and run this again:" >&2
+  if [[ "$2" == missing || "$2" == "$mark" ]]; then return; fi
+  echo "Cannot continue: $1 already exists without the tag lastcall-cluster=$mark; choose another name" >&2
+  if [[ "$2" == "$cluster" || "$2" == "$cluster_arn" ]]; then
+    echo "Its tag names only the cluster, as set by Terraform and earlier versions of this script. If this script created it, for that cluster and ServiceAccount, mark it and run this again:" >&2
     echo "$3" >&2
   fi
   exit 1
@@ -249,7 +264,7 @@ function ownershipLook({ queue }: AwsSetupChoice): string {
 role_state="$(look iam list-role-tags --role-name "$role" \\
   --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
 own "the role $role" "$role_state" \\
-  "aws iam tag-role --role-name $role --tags Key=lastcall-cluster,Value=$cluster_arn"`;
+  "aws iam tag-role --role-name $role --tags Key=lastcall-cluster,Value=$mark"`;
   return queue === undefined ? ofRole : `${ofRole}\n${queueLook}`;
 }
 
@@ -259,7 +274,7 @@ if [[ "$queue_url" != missing ]]; then
   queue_state="$(look sqs list-queue-tags --queue-url "$queue_url" --query 'Tags."lastcall-cluster"')"
 fi
 own "the queue $queue" "$queue_state" \\
-  "aws sqs tag-queue --queue-url $queue_url --tags lastcall-cluster=$cluster_arn"
+  "aws sqs tag-queue --queue-url $queue_url --tags lastcall-cluster=$mark"
 for rule in "$queue" "$queue-health"; do
   rule_arn="$(look events describe-rule --name "$rule" --query Arn)"
   rule_state=missing
@@ -268,7 +283,7 @@ for rule in "$queue" "$queue-health"; do
       --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
   fi
   own "the rule $rule" "$rule_state" \\
-    "aws events tag-resource --resource-arn $rule_arn --tags Key=lastcall-cluster,Value=$cluster_arn"
+    "aws events tag-resource --resource-arn $rule_arn --tags Key=lastcall-cluster,Value=$mark"
 done`;
 
 const associationLook = `association="$(look eks list-pod-identity-associations --cluster-name "$cluster" \\
@@ -292,7 +307,7 @@ fi`;
 const roleStep = `# 1. The role, with the permissions that the controller needs in AWS and no others.
 if [[ "$role_state" == missing ]]; then
   aws iam create-role --role-name "$role" --assume-role-policy-document "$trust" \\
-    --description 'Permissions of the Lastcall controller' --tags "Key=lastcall-cluster,Value=$cluster_arn" >/dev/null
+    --description 'Permissions of the Lastcall controller' --tags "Key=lastcall-cluster,Value=$mark" >/dev/null
 else
   aws iam update-assume-role-policy --role-name "$role" --policy-document "$trust"
 fi
@@ -304,7 +319,7 @@ if [[ "$association" == None ]]; then
   for attempt in 1 2 3 4 5; do
     if aws eks create-pod-identity-association --cluster-name "$cluster" --namespace "$namespace" \\
       --service-account "$service_account" --role-arn "$role_arn" \\
-      --tags "lastcall-cluster=$cluster_arn" >/dev/null; then break; fi
+      --tags "lastcall-cluster=$mark" >/dev/null; then break; fi
     if [[ "$attempt" == 5 ]]; then echo "Cannot associate $service_account with $role_arn" >&2; exit 1; fi
     sleep "$attempt"
   done
@@ -316,7 +331,7 @@ const annotation = `# 2. The annotation that names the role for the controller's
 
 const queueStep = `# 3. A queue for this cluster, and the two rules that fill it.
 if [[ "$queue_url" == missing ]]; then
-  queue_url="$(aws sqs create-queue --queue-name "$queue" --tags "lastcall-cluster=$cluster_arn" \\
+  queue_url="$(aws sqs create-queue --queue-name "$queue" --tags "lastcall-cluster=$mark" \\
     --query QueueUrl --output text)"
 fi
 aws sqs set-queue-attributes --queue-url "$queue_url" --attributes "$queue_attributes"
@@ -325,7 +340,7 @@ for rule in "$queue" "$queue-health"; do
   if [[ "$rule" == "$queue-health" ]]; then events="$health_events"; fi
   aws events put-rule --name "$rule" --event-pattern "$events" --state ENABLED \\
     --description 'Instance events for Lastcall' \\
-    --tags "Key=lastcall-cluster,Value=$cluster_arn" >/dev/null
+    --tags "Key=lastcall-cluster,Value=$mark" >/dev/null
   # put-targets exits with 0 even if it does not add the target.
   failed="$(aws events put-targets --rule "$rule" --targets "Id=lastcall,Arn=$queue_arn" \\
     --query FailedEntryCount --output text)"
