@@ -9,7 +9,7 @@ import type { OperatorActs } from "./act/operator-acts.ts";
 import type { BoardFeed } from "./board-feed.ts";
 import { type DrainLog, nodePage } from "./node-page.ts";
 import type { CountedOutcomes } from "./outcome/counted-outcomes.ts";
-import { whatIfFacts, withLaunchTimes } from "./picture.ts";
+import { whatIfFacts } from "./picture.ts";
 import type { StreamMessage } from "./stream.ts";
 
 export interface BoardRoutesOptions {
@@ -83,7 +83,7 @@ async function answerWhatIf(options: BoardRoutesOptions): Promise<PageAnswer> {
   const { fleet, now, policyObjects, hasReleaser } = options;
   try {
     const policies = await policyObjects();
-    const view = { ...fleet.view(), nodes: withLaunchTimes(fleet.view()) };
+    const view = fleet.view();
     const releaseAnswers = answersByName(view.nodes, hasReleaser);
     return { status: 200, json: whatIfFacts({ view, policies, releaseAnswers, at: now() }) };
   } catch (error) {

@@ -1,23 +1,15 @@
 import type { FleetView } from "../contracts/cluster.ts";
 import type { KubeObject } from "../contracts/kube-api.ts";
-import type { NodeFacts } from "../core/cluster/node.ts";
-import { type Departure, isLive, isNoticed, isUnderWay } from "../core/departure/departure.ts";
+import { type Departure, isNoticed, isUnderWay } from "../core/departure/departure.ts";
+import { withLaunchTimes } from "../core/departure/launch-time.ts";
 import { openHours } from "../core/limits/windows.ts";
 import type { FleetPlan, PlanInput, PolicyPlan } from "../core/plan/fleet-plan.ts";
 import { fleetHeadline } from "../core/plan/headline.ts";
 import { planFleet } from "../core/plan/plan.ts";
 import { blockedNodes, policyStanding } from "../core/plan/policy-standing.ts";
-import { type BadPolicy, selectPolicy } from "../core/policy/policy.ts";
+import type { BadPolicy } from "../core/policy/policy.ts";
 import type { ReleaseAnswer, ReleaseAnswers } from "../core/policy/release-answer.ts";
-import {
-  hours,
-  type Instant,
-  instant,
-  minus,
-  minutes,
-  plus,
-  subtractSpans,
-} from "../core/time/time.ts";
+import { hours, type Instant, instant, minus, plus, subtractSpans } from "../core/time/time.ts";
 import { boardRows } from "./board-row.ts";
 import { EndedDepartures, pastDeparture } from "./outcome/ended-departures.ts";
 import {
@@ -47,7 +39,7 @@ export interface PictureFacts {
  * controller acts on, the state of each policy, and the outcomes of the departures.
  */
 export function boardPicture(seen: FleetView, facts: PictureFacts): BoardPicture {
-  const view = { ...seen, nodes: withLaunchTimes(seen) };
+  const view = { ...seen, nodes: withLaunchTimes(seen.nodes, seen.departures) };
   const plan = planFleet({ ...view, at: facts.now, releaseAnswers: facts.releaseAnswers });
   const { ended = new EndedDepartures() } = facts;
   for (const one of view.departures) {
@@ -123,46 +115,6 @@ function badCard({ name, problem }: BadPolicy, matched: number): PolicyCard {
   };
 }
 
-/** A kubelet registers its Node within this time of its machine's launch, or something is wrong. */
-const mostMs = minutes(15);
-
-/**
- * The nodes with their machines' launch times, which only the controller knows from the cloud: it
- * has planned the deadline of each Departure by them. Without that, the plan of the board would
- * differ from the controller's by the seconds that a machine is older than its Node.
- */
-export function withLaunchTimes({
-  nodes,
-  departures,
-  policies,
-}: Pick<FleetView, "nodes" | "departures" | "policies">): readonly NodeFacts[] {
-  const planned = new Map<string, Departure>();
-  for (const one of departures) {
-    if (one.cause === "Planned" && isLive(one) && !isNoticed(one)) planned.set(one.node.uid, one);
-  }
-  return nodes.map((node) => {
-    const instanceBornAt = launchTime(node, planned.get(node.uid), policies);
-    return instanceBornAt === undefined ? node : { ...node, instanceBornAt };
-  });
-}
-
-function launchTime(
-  node: NodeFacts,
-  departure: Departure | undefined,
-  policies: FleetView["policies"],
-): Instant | undefined {
-  const { createdAt } = node;
-  const deadlineAt = departure?.deadlineAt;
-  if (deadlineAt === undefined || createdAt === undefined) return undefined;
-  if (node.instanceBornAt !== undefined) return undefined;
-  const policy = selectPolicy(node, policies)?.policy;
-  if (policy?.lifetime.maxMs === undefined || policy.name !== departure?.policy) return undefined;
-  const launchedAt = instant(deadlineAt - policy.lifetime.maxMs + policy.lifetime.reserveMs);
-  // Anything else is the deadline of a policy that has been edited since.
-  const isLikely = launchedAt < createdAt && createdAt - launchedAt <= mostMs;
-  return isLikely ? launchedAt : undefined;
-}
-
 /** Everything that a page needs to compute a plan itself: the response of `/api/what-if`. */
 export interface WhatIfFacts extends Pick<FleetView, "nodes" | "departures"> {
   readonly at: Instant;
@@ -222,7 +174,8 @@ export function supposedPicture(
   facts: WhatIfFacts,
   policies: Pick<PlanInput, "policies" | "badPolicies">,
 ): SupposedPicture {
-  const { nodes, departures, at } = facts;
+  const { departures, at } = facts;
+  const nodes = withLaunchTimes(facts.nodes, departures);
   const releaseAnswers = new Map(facts.releaseAnswers);
   const plan = planFleet({ ...policies, nodes, departures, releaseAnswers, at });
   const settled = departures.filter(

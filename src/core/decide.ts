@@ -345,7 +345,10 @@ function moved(departure: Departure, { entry, policy }: Planned, now: Instant): 
   const isThere = departure.departAt === departAt || isDue;
   if (isThere && departure.deadlineAt === deadlineAt && departure.policy === policy.name) return [];
   const words = { reason, explain: sentenceOf(entry, policy.name) };
-  return [{ kind: "Move", departure, departAt, deadlineAt, policy: policy.name, ...words }];
+  // Not compared: definitions of an older version drop it, and a deadline changes with it.
+  const launchedAt = entry.node.instanceBornAt;
+  const to = { departAt, deadlineAt, launchedAt, policy: policy.name };
+  return [{ kind: "Move", departure, ...to, ...words }];
 }
 
 function aboutNode(node: NodeFacts, pass: Pass): Decision[] {
@@ -377,6 +380,7 @@ function schedule(node: NodeFacts, { entry, policy }: Planned, pass: Pass): Deci
     cause: "Planned",
     departAt: entry.departAt,
     deadlineAt: entry.deadlineAt,
+    launchedAt: entry.node.instanceBornAt,
     source: "planner",
     policy: policy.name,
     reason: words.reason,

@@ -76,8 +76,8 @@ export class KubeDepartureStore implements DepartureStore {
   }
 
   async move(departure: Departure, to: DepartureMove): Promise<StoreResult> {
-    const { departAt, deadlineAt, policy } = to;
-    return this.#change(departure, { departAt, deadlineAt, policy });
+    const { departAt, deadlineAt, launchedAt, policy } = to;
+    return this.#change(departure, { departAt, deadlineAt, launchedAt, policy });
   }
 
   async dropInstant(departure: Departure): Promise<StoreResult> {

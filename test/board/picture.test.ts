@@ -19,6 +19,8 @@ import {
   seconds,
 } from "../../src/core/time/time.ts";
 
+import { daily } from "../core/fleet-builder.ts";
+
 const now = instant(Date.UTC(2026, 10, 20, 12));
 const policy: Policy = {
   ...defaultPolicy,
@@ -26,10 +28,8 @@ const policy: Policy = {
   lifetime: { minMs: minutes(0), maxMs: hours(24), reserveMs: minutes(30) },
 };
 const createdAt = minus(now, hours(3));
-/**
- * The machine is 50 seconds older than its Node object, which the controller knows from the cloud.
- */
-const launchedAt = minus(createdAt, seconds(50));
+/** Later than its Node, as on GKE after a restart under the same name; the controller asked. */
+const launchedAt = plus(createdAt, hours(2));
 const deadlineAt = plus(launchedAt, minutes(23.5 * 60));
 
 const nodeOf = (name: string): NodeFacts => ({
@@ -42,7 +42,7 @@ function planned(name: string, fields: Partial<Departure> = {}): Departure {
   return {
     ...{ name: `${name}-1`, uid: `d-${name}`, resourceVersion: "1", createdAt, hold: false },
     node: { name, uid: `uid-${name}` },
-    ...{ cause: "Planned", policy: "spot", departAt: deadlineAt, deadlineAt },
+    ...{ cause: "Planned", policy: "spot", departAt: deadlineAt, deadlineAt, launchedAt },
     status: { phase: "Scheduled", timeline: [] },
     ...fields,
   } as Departure;
@@ -69,8 +69,8 @@ function pictureAt(at: Instant, view: Partial<FleetView>) {
 it("shows the deadline that a node has by its policy although it was requested to leave", () => {
   const departAt = plus(now, hours(1));
   const own = plus(createdAt, minutes(23.5 * 60));
-  const asked = (fields: Partial<Departure>) =>
-    planned("n1", { cause: "Manual", departAt, deadlineAt: undefined, ...fields });
+  const request = { cause: "Manual", deadlineAt: undefined, launchedAt: undefined } as const;
+  const asked = (fields: Partial<Departure>) => planned("n1", { ...request, departAt, ...fields });
   const shown = (departure: Departure) =>
     pictureAt(now, { departures: [departure] }).rows[0]?.deadlineAt;
   const draining = { phase: "Draining", timeline: [], startedAt: now } as const;
@@ -142,10 +142,21 @@ it("says who holds a node, since when and until when, as far as known", () => {
   });
 });
 
-it("derives no launch time from a deadline that its policy would not have set", () => {
-  const other = plus(deadlineAt, hours(2));
-  const [row] = pictureAt(now, { departures: [planned("n1", { deadlineAt: other })] }).rows;
-  expect(row?.bornAt).toBe(createdAt);
+it("counts from the Node object if the departure has no launch time", () => {
+  const departures = [planned("n1", { launchedAt: undefined })];
+  expect(pictureAt(now, { departures }).rows[0]?.bornAt).toBe(createdAt);
+});
+
+it("says in the headline that a departure is late, as the policy does", () => {
+  const shut = daily("20:00-21:00");
+  const whole = {
+    nodes: [nodeOf("n1")],
+    departures: [planned("n1", { launchedAt: minus(now, hours(22)) })],
+    policies: [{ ...policy, windows: [shut] }],
+    badPolicies: [],
+  };
+  const [line] = boardPicture(whole, { now, state }).fleet.headline;
+  expect(line?.text).toContain("The departure is late");
 });
 
 it("does not change while only time passes", () => {

@@ -41,6 +41,19 @@ async function plan(items: readonly object[], more: readonly string[] = []) {
   return { code, forecast: report.policies[0]?.forecast, err };
 }
 
+/** The Departure of a node as the controller plans it. */
+function departureOf(name: string, spec: object) {
+  return {
+    ...{ apiVersion: "lastcall.dev/v1alpha1", kind: "Departure" },
+    metadata: { name: `${name}-1`, uid: `d-${name}` },
+    spec: {
+      node: { name, uid: `uid-${name}`, providerID: `gce://p/z/${name}` },
+      ...{ cause: "Planned", policy: "spot", source: "planner", ...spec },
+    },
+    status: { phase: "Scheduled", timeline: [] },
+  };
+}
+
 async function printed(
   items: readonly object[],
   more: readonly string[] = [],
@@ -64,6 +77,32 @@ async function printed(
 
 const karpenters = ["i-0a", "i-0b"].map((id) => node(id, { "karpenter.sh/nodepool": "spot" }));
 const past = { instance: { release: "Delete" } };
+
+describe("a machine that is older than its Node object", () => {
+  const at = { departAt: "2026-11-20T02:00:00Z", deadlineAt: "2026-11-20T02:00:00Z" };
+  const known = departureOf("n1", { ...at, launchedAt: "2026-11-19T02:30:00.000Z" });
+
+  it("is planned as by the controller, which has recorded its launch time", async () => {
+    const windows = [
+      { name: "late", type: "Allow", timeZone: "UTC", start: "20:00", end: "22:00" },
+    ];
+    const { forecast } = await plan([node("n1"), known, policy({ windows })]);
+    expect(forecast).toMatchObject({ feasible: false, late: ["n1"] });
+  });
+
+  it("is planned so by other policies, too", async () => {
+    const { out } = await printed(
+      [node("n1"), known, policy({ lifetime: { max: "48h" } })],
+      [...["-o", "json"]],
+    );
+    const [departure] = (JSON.parse(out) as PlanReport).policies[0]?.departures ?? [];
+    expect(departure).toMatchObject({
+      bornAt: "2026-11-19T02:30:00.000Z",
+      bornFrom: "Instance",
+      deadlineAt: "2026-11-21T02:00:00.000Z",
+    });
+  });
+});
 
 describe("a plan of machines that cannot be released", () => {
   it("is infeasible, and says so in its forecast, in a field and on stderr", async () => {

@@ -111,6 +111,19 @@ describe("the conditions of a departure", () => {
   });
 });
 
+it("the launch time of its machine is kept as it was written", async () => {
+  const store = new KubeDepartureStore(await modelClusterApi(new ManualClock()));
+  const launchedAt = plus(noticedAt, seconds(-90));
+  const made = await store.create({ ...order, launchedAt });
+  expect(made).toMatchObject({ departure: { launchedAt } });
+  if (made.kind !== "Done") return;
+  const moved = await store.move(made.departure, { departAt: noticedAt });
+  expect(moved).toMatchObject({ departure: { launchedAt, departAt: noticedAt } });
+  if (moved.kind !== "Done") return;
+  const known = await store.move(moved.departure, { departAt: noticedAt, launchedAt: noticedAt });
+  expect(known).toMatchObject({ departure: { launchedAt: noticedAt } });
+});
+
 it("a field of the drain that a status no longer has is removed with it", async () => {
   const store = new KubeDepartureStore(await modelClusterApi(new ManualClock()));
   const made = await store.create(order);

@@ -1,10 +1,10 @@
 import type { FleetView } from "../../contracts/cluster.ts";
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import { cloudDeadline, isLive } from "../../core/departure/departure.ts";
+import { withLaunchTimes } from "../../core/departure/launch-time.ts";
 import { type LifetimeEnd, lifetimeEnd } from "../../core/plan/lifetime-end.ts";
 import { selectPolicy } from "../../core/policy/policy.ts";
 import { earliest, type Instant } from "../../core/time/time.ts";
-import { withLaunchTimes } from "../picture.ts";
 
 /** What ends a node, whatever a person requests of it. */
 export interface NodeEnd {
@@ -32,7 +32,7 @@ function lifetimeOf(
   node: NodeFacts,
   facts: Omit<NodeEndFacts, "nodes">,
 ): PolicyLifetime | undefined {
-  const [known = node] = withLaunchTimes({ ...facts, nodes: [node] });
+  const [known = node] = withLaunchTimes([node], facts.departures);
   const policy = selectPolicy(node, facts.policies)?.policy;
   const end = policy && lifetimeEnd(known, policy);
   return end && { ...end, policy: policy.name };

@@ -53,6 +53,9 @@ export const departureSpec: ObjectField = {
     deadlineAt: instantField(
       "After this instant the machine may be gone. Once noticed it only ever moves earlier.",
     ),
+    launchedAt: instantField(
+      "When the machine was launched, from which a planned deadline counts; only if the cloud reports it.",
+    ),
     noticedAt: instantField("When the notice was received."),
     withdrawnAt: instantField("When the cloud withdrew its notice: the departure is cancelled."),
     source: textField({

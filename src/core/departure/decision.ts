@@ -3,7 +3,7 @@ import type { Cause } from "../policy/action.ts";
 import type { BadPolicy, Policy } from "../policy/policy.ts";
 import type { ReleasabilityQuestion, ReleaseAnswers } from "../policy/release-answer.ts";
 import { explain, type Reason, type ReasonFacts } from "../reason/reason.ts";
-import { hours, type Instant, later, type Millis, plus } from "../time/time.ts";
+import { hours, type Instant, type Millis, plus } from "../time/time.ts";
 import {
   type Departure,
   freeName,
@@ -63,6 +63,7 @@ export interface NewDeparture {
   readonly cause: Cause;
   readonly departAt?: Instant | undefined;
   readonly deadlineAt?: Instant | undefined;
+  readonly launchedAt?: Instant | undefined;
   readonly noticedAt?: Instant | undefined;
   /** Set if the notice was withdrawn before the Departure was created. */
   readonly withdrawnAt?: Instant | undefined;
@@ -88,6 +89,8 @@ export type Decision = Reasoned &
         readonly departure: Departure;
         readonly departAt: Instant;
         readonly deadlineAt?: Instant | undefined;
+        /** What the deadline counts from, if the cloud has reported it. */
+        readonly launchedAt?: Instant | undefined;
         /** The policy that selects the node now. */
         readonly policy?: string | undefined;
       }
@@ -155,6 +158,8 @@ export interface DepartureMove {
   readonly departAt: Instant;
   /** Absent: unchanged; null: removed. */
   readonly deadlineAt?: Instant | null | undefined;
+  /** Absent: unchanged. */
+  readonly launchedAt?: Instant | undefined;
   /** Absent: unchanged. */
   readonly policy?: string | undefined;
 }
@@ -366,33 +371,4 @@ function isNewer(one: Departure, than: Departure): boolean {
 
 function endOf({ status }: Departure): Instant | undefined {
   return status.phase === "Ended" ? status.endedAt : undefined;
-}
-
-/**
- * The nodes, each with the launch time of its current machine: as the cloud reports it, otherwise
- * as the departures show it. A fast group creates the new machine before the old Node object is
- * gone, and the machine takes the object over: same uid, new boot (GKE does so with preemptible
- * nodes). Its lifetime then counts from the end of the previous machine's departure. Otherwise a
- * new machine would be overdue from its first minute, and be rotated again and again.
- */
-export function withLaunchTimes(
-  nodes: readonly NodeFacts[],
-  departures: readonly Departure[],
-): readonly NodeFacts[] {
-  const ended = departures.filter(({ status }) => status.endedAt !== undefined);
-  if (ended.length === 0) return nodes;
-  const byUid = Map.groupBy(ended, (one) => one.node.uid);
-  return nodes.map((node) => {
-    if (node.instanceBornAt !== undefined) return node;
-    const instanceBornAt = newestEnd(node, byUid.get(node.uid) ?? []);
-    return instanceBornAt === undefined ? node : { ...node, instanceBornAt };
-  });
-}
-
-/** When the last departure of another machine under this Node object ended. */
-function newestEnd(node: NodeFacts, former: readonly Departure[]): Instant | undefined {
-  return former
-    .filter((one) => compareIdentity(one.node, node) !== "Same")
-    .map((one) => one.status.endedAt as Instant)
-    .reduce<Instant | undefined>((newest, at) => (newest ? later(newest, at) : at), undefined);
 }

@@ -139,6 +139,8 @@ export interface Departure {
   readonly cause: Cause;
   readonly departAt?: Instant | undefined;
   readonly deadlineAt?: Instant | undefined;
+  /** When the machine was launched, for readers that do not ask the cloud; set by the planner. */
+  readonly launchedAt?: Instant | undefined;
   readonly noticedAt?: Instant | undefined;
   /** When the cloud withdrew its notice, written by the notice's reporter. */
   readonly withdrawnAt?: Instant | undefined;

@@ -1,6 +1,7 @@
 import { type NodeFacts, zoneOf } from "../cluster/node.ts";
-import { indexDepartures, newestStarts, withLaunchTimes } from "../departure/decision.ts";
+import { indexDepartures, newestStarts } from "../departure/decision.ts";
 import { isVoluntary } from "../departure/departure.ts";
+import { withLaunchTimes } from "../departure/launch-time.ts";
 import { waveStanding } from "../limits/budget.ts";
 import { type FleetHealth, fleetHealth, healthy } from "../limits/fleet-health.ts";
 import { nextOpen, openTime } from "../limits/gate.ts";
@@ -36,7 +37,11 @@ export function planFleet(given: PlanInput): FleetPlan {
   const departures = indexDepartures(given.departures, given.at);
   const { begun } = departures;
   // Departures that have not started, nearly all of them, are looked up by node and scanned once.
-  const input = { ...given, nodes: withLaunchTimes(given.nodes, begun), departures: begun };
+  const input = {
+    ...given,
+    nodes: withLaunchTimes(given.nodes, given.departures),
+    departures: begun,
+  };
   const { at } = input;
   const { good, bad } = sortPolicies(input);
   const starts = newestStarts(begun, at);

@@ -54,6 +54,7 @@ export function readDeparture(object: KubeObject): ReadDeparture {
     cause: (textOf(spec.cause) ?? "Manual") as Cause,
     departAt: instantOf(spec.departAt),
     deadlineAt: instantOf(spec.deadlineAt),
+    launchedAt: instantOf(spec.launchedAt),
     noticedAt: instantOf(spec.noticedAt),
     withdrawnAt: instantOf(spec.withdrawnAt),
     source: textOf(spec.source),
@@ -87,6 +88,7 @@ export interface DepartureChange {
   readonly cause?: Cause | undefined;
   readonly departAt?: Instant | null | undefined;
   readonly deadlineAt?: Instant | null | undefined;
+  readonly launchedAt?: Instant | undefined;
   readonly noticedAt?: Instant | undefined;
   readonly withdrawnAt?: Instant | undefined;
   readonly source?: string | undefined;
@@ -99,6 +101,7 @@ export function departureSpec(change: DepartureChange): Fields {
     cause: change.cause,
     departAt: formatted(change.departAt),
     deadlineAt: formatted(change.deadlineAt),
+    launchedAt: formatted(change.launchedAt),
     noticedAt: formatted(change.noticedAt),
     withdrawnAt: formatted(change.withdrawnAt),
     source: change.source,
