@@ -28,7 +28,8 @@ export function doctorReport(facts: DoctorFacts): DoctorReport {
     const { status, message, fix = check.fix } = check.run(facts);
     const isFine = status === "Pass" || status === "Skip";
     // The names of people in a RoleBinding may be any text.
-    return { id: check.id, status, message: printable(message), fix: isFine ? null : fix };
+    const words = { message: printable(message), fix: isFine ? null : inNamespace(fix, facts) };
+    return { id: check.id, status, ...words };
   });
   const count = (wanted: CheckStatus) => checks.filter(({ status }) => status === wanted).length;
   return {
@@ -37,6 +38,11 @@ export function doctorReport(facts: DoctorFacts): DoctorReport {
     checks,
     summary: { Pass: count("Pass"), Warn: count("Warn"), Fail: count("Fail"), Skip: count("Skip") },
   };
+}
+
+/** With the namespace that was looked in, so that the command can be run as it is shown. */
+function inNamespace(fix: string, { namespace }: DoctorFacts): string {
+  return fix.replace("-n NAMESPACE", `-n ${namespace}`);
 }
 
 /** Whether the command fails: a check failed, or one warned and `failOn` is `warn`. */

@@ -176,7 +176,9 @@ describe("lastcall doctor", () => {
     const { of } = await checks();
     const cloud = ["cloud-identity", "cloud-permissions", "machines", "launch-times", "release"];
     for (const id of cloud) expect(of.get(id)).toMatchObject({ id, status: "Pass" });
-    expect(of.get("machines")?.message).toBe("2 machines found: n0, n1");
+    expect(of.get("machines")?.message).toBe(
+      "2 nodes looked up, the machine of each was found: n0, n1",
+    );
   });
 
   it("fails on a missing permission, and names it", async () => {

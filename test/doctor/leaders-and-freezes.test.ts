@@ -33,3 +33,10 @@ it.each<[string, string, string, string, Partial<DoctorFacts>]>([
   const { checks } = doctorReport({ ...green, ...facts });
   expect(checks.find((check) => check.id === id)).toMatchObject({ status, message });
 });
+
+it("names the namespace in which it looked in the command for the controller's log", () => {
+  const { checks } = doctorReport({ ...green, namespace: "spot", lease: known(undefined) });
+  expect(checks.find(({ id }) => id === "lease")?.fix).toBe(
+    "check the controller's log: kubectl logs -n spot -l app.kubernetes.io/component=controller",
+  );
+});

@@ -119,7 +119,9 @@ describe("lastcall doctor on a cluster with deploy/ applied", () => {
       "alerts Skip",
       "queue Skip",
     ]);
-    expect(of.get("machines")?.message).toMatch(/^3 machines found: spot-/);
+    expect(of.get("machines")?.message).toMatch(
+      /^3 nodes looked up, the machine of each was found: spot-/,
+    );
     expect(of.get("rights")?.message).toBe("the controller has its 38 permissions");
   });
 

@@ -121,9 +121,9 @@ export const cloudChecks: readonly Check[] = [
         if (seen.length === 0) return skip("no lookup of the machine of a Ready node succeeded");
         const absent = seen.filter(({ state }) => state.kind === "Absent").map(({ node }) => node);
         if (absent.length > 0) return fail(`the cloud has no machine for ${namesOf(absent)}`);
-        return pass(
-          `${counted(seen.length, "machine")} found: ${seen.map(({ node }) => node).join(", ")}`,
-        );
+        const names = seen.map(({ node }) => node).join(", ");
+        const each = seen.length === 1 ? "its machine was" : "the machine of each was";
+        return pass(`${counted(seen.length, "node")} looked up, ${each} found: ${names}`);
       }),
   },
   {
@@ -139,7 +139,7 @@ export const cloudChecks: readonly Check[] = [
         );
         if (gone.length === 0)
           return pass(
-            "every node that is not Ready still has its machine, as far as the cloud responded",
+            "each node that is not Ready still has its machine, of those that the cloud was asked for",
           );
         return warn(
           `${namesWith(

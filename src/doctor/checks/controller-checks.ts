@@ -65,7 +65,7 @@ function secondLeader(other: LeaderFacts, own: string | undefined, here: string)
   return fail(`nobody leads in ${here}, but ${elsewhere}`, `use -n ${other.namespace}`);
 }
 
-const podsFix = "check its pods and their Events with kubectl describe";
+const podsFix = "check its pods and their Events with kubectl describe pods -n NAMESPACE";
 const nodesFix =
   "add a node that its pods fit on, or let them onto Spot nodes: in the chart's values controller.requireStableNodes: false, tolerations for their taints, and no required node affinity";
 
@@ -161,7 +161,7 @@ export const controllerChecks: readonly Check[] = [
   {
     id: "lease",
     looksAt: "who leads, and how fresh the Lease is",
-    fix: "check the controller's log: kubectl logs -l app.kubernetes.io/component=controller",
+    fix: "check the controller's log: kubectl logs -n NAMESPACE -l app.kubernetes.io/component=controller",
     run: ({ lease, otherLeaders, at, controller, namespace }) => {
       const own = controller.kind === "Known" ? controller.value : undefined;
       const problem = own && electionProblem(own);
@@ -195,7 +195,7 @@ export const controllerChecks: readonly Check[] = [
   {
     id: "images",
     looksAt: "whether the pods of controller and agent have started",
-    fix: "check their Events with kubectl describe; images: docs/images.md",
+    fix: "check their Events with kubectl describe pods -n NAMESPACE; images: docs/images.md",
     run: ({ ownPods }) =>
       judging(ownPods, (pods) => {
         const stuck = pods.flatMap(({ name, component, waiting, unscheduled }) => {
