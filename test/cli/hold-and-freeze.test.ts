@@ -28,7 +28,7 @@ describe("lastcall hold", () => {
     const { exit, stdout, stderr } = await cli.run(["hold", "n1", "--until", "22:00"]);
     expect({ exit, stdout }).toEqual({
       exit: 0,
-      stdout: "n1 has no planned departure before 2026-11-20T21:00:00Z\n",
+      stdout: "n1 is on hold until 2026-11-20T21:00:00Z\n",
     });
     expect(stderr).toMatch(/^lastcall: until 22:00 Europe\/Berlin \(21:00Z\), in 21h\n/);
     expect(stderr).toContain("lastcall: A notice from the cloud still drains it\n");

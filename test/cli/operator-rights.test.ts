@@ -75,7 +75,7 @@ describe("a caller who may read and write nothing but", () => {
   it("nodes can hold one", async () => {
     grantOnly(world, ["get nodes", "patch nodes"]);
     const { exit, stdout, stderr } = await cli.run(["hold", "n1", "--for", "30h"]);
-    expect(stdout).toMatch(/^n1 has no planned departure before 2026-11-21T/);
+    expect(stdout).toMatch(/^n1 is on hold until 2026-11-21T/);
     expect(exit).toBe(0);
     expect(stderr).toContain("lastcall: What leaves even so is not known in full");
     expect(held()).toMatch(/^2026-11-21T/);

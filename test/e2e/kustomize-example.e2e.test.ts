@@ -54,4 +54,18 @@ describe("the kustomization", () => {
       ]);
     },
   );
+
+  test("in README.md contains what docs/operations.md says that its deletion deletes", async () => {
+    const uninstall = readFileSync(join(root, "docs/operations.md"), "utf8").split(
+      "\n## Uninstall",
+    )[1];
+    expect(uninstall).toContain("`deploy/base` contains the definitions and the namespace");
+    const objects = await kustomized(kustomizationOf("README.md"));
+    const deleted = [...objects.keys()].filter((key) => /^(Namespace|CustomRes\S+) /.test(key));
+    expect(deleted.toSorted()).toEqual([
+      "CustomResourceDefinition /departurepolicies.lastcall.dev",
+      "CustomResourceDefinition /departures.lastcall.dev",
+      "Namespace /lastcall",
+    ]);
+  });
 });

@@ -21,7 +21,7 @@ export function holdSays(node: NodeFacts, value: string | null): readonly string
     case "None":
       return [`${node.name} is planned again like any other node`];
     case "Until":
-      return [`${node.name} has no planned departure before ${briefInstant(hold.until)}`, notices];
+      return [`${node.name} is on hold until ${briefInstant(hold.until)}`, notices];
     case "Always":
       return [
         `${node.name} has no planned departure while it has the annotation ${hold.mark}`,

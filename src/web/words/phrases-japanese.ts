@@ -203,7 +203,7 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   ],
   [/^A notice from the cloud still drains it$/, "クラウドの通知があればドレインされます"],
   [/^(.+) is planned again like any other node$/, "$1 は他のノードと同じく再び計画されます"],
-  [/^(.+) has no planned departure before (\S+)$/, "$1 は $2 より前に出発させられません"],
+  [/^(.+) is on hold until (\S+)$/, "$1 は $2 まで保留されます"],
   [
     /^(\S+) leaves now(?:, by (\S+?))?(?: \(its machine may end at (\S+)\))? instead of the time requested earlier$/,
     "$1 は、前の依頼に代えてすぐに出発します[（期限 $2）][（マシンは $3 に終わるかもしれません）]",
