@@ -78,6 +78,21 @@ async function printed(
 const karpenters = ["i-0a", "i-0b"].map((id) => node(id, { "karpenter.sh/nodepool": "spot" }));
 const past = { instance: { release: "Delete" } };
 
+it("shows when the turn comes of a departure that a budget held before", async () => {
+  const began = departureOf("n0", { departAt: "2026-11-20T00:45:00Z" });
+  const startedAt = "2026-11-20T00:50:00Z";
+  const draining = { ...began, status: { phase: "Draining", startedAt, timeline: [] } };
+  const due = departureOf("n1", {
+    ...{ departAt: "2026-11-20T00:45:00Z", deadlineAt: "2026-11-20T23:30:00Z" },
+  });
+  const held = { ...due, status: { phase: "Held", reason: "BudgetSpent", timeline: [] } };
+  const fleet = [node("n0"), node("n1"), draining, held, policy({ spacing: { min: "15m" } })];
+  const { out } = await printed(fleet);
+  expect(out).toMatch(/n1 .* due 15m ago, expected in 5m .* Spaced\n/);
+  const { out: later } = await printed(fleet, [], ["--at", "2026-11-20T01:05:00Z"]);
+  expect(later).toMatch(/n1 .* due 20m ago .*held: BudgetSpent\n/);
+});
+
 describe("a machine that is older than its Node object", () => {
   const at = { departAt: "2026-11-20T02:00:00Z", deadlineAt: "2026-11-20T02:00:00Z" };
   const known = departureOf("n1", { ...at, launchedAt: "2026-11-19T02:30:00.000Z" });

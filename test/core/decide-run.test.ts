@@ -45,7 +45,7 @@ it.each(Array.from({ length: 40 }, (_, seed) => [seed]))(
       expect(reason === "DeadlineForces" ? begunAt >= deadlineAt : open, departure.name).toBe(true);
       // One that a budget delayed, or that leaves in closed hours a gap after another one, may use
       // the reserve of 30 minutes, and no more.
-      const wasHeld = status.timeline.some(({ result }) => result.includes("budget is used up"));
+      const wasHeld = status.timeline.some(({ result }) => result.includes("budget was used up"));
       const usesReserve = wasHeld || reason === "DeadlineForces";
       const endAt = plus(deadlineAt, usesReserve ? minutes(32) : minutes(2));
       expect(begunAt, departure.name).toBeLessThanOrEqual(endAt);

@@ -194,7 +194,7 @@ describe("a held departure", () => {
         policies: [{ ...spot, budgets: [{ kind: "PerHour", perHour: 1 }] }],
         departures: [recent, due],
       },
-      "n1 waits until 2026-11-20T12:30:00.000Z, because the policy's budget is used up: 1 departure has started within the last hour, and at most 1 may.",
+      "n1 waits until 2026-11-20T12:30:00.000Z at least, because the policy's budget was used up when it was due: 1 departure had started within an hour, and at most 1 may.",
       plus(half, hours(1)),
     ],
     [

@@ -82,7 +82,7 @@ function furnish({ nodes, nameOf }: Fleet): void {
     { cause: "Planned", departAt: isoAgo(0), deadlineAt: isoAgo(-20) },
     {
       ...{ phase: "Held", reason: "BudgetSpent" },
-      message: "n3 waits, because the policy's budget is used up: 1 of 1 nodes of the policy.",
+      message: "n3 waits, because the policy's budget was used up: 1 of 1 nodes of the policy.",
     },
   );
   departure(
@@ -173,7 +173,7 @@ describe.each(fleets)("on $what", (fleet) => {
   test("What holds n3?", async () => {
     await page.locator("table.next tr", { hasText: "Held: Waits for the budget" }).waitFor();
     await click(link(nameOf("n3")), "n3");
-    await page.getByText("the policy's budget is used up: 1 of 1 nodes of the policy").waitFor();
+    await page.getByText("the policy's budget was used up: 1 of 1 nodes of the policy").waitFor();
     expectDocumented("What holds n3?");
   });
 

@@ -1,6 +1,7 @@
 import { reasonWords } from "../../board/reason-words.ts";
 import { isKnownProviderId } from "../../core/cluster/node.ts";
 import { healthy } from "../../core/limits/fleet-health.ts";
+import { atTheirTurn } from "../../core/plan/budget-turn.ts";
 import type { FleetPlan } from "../../core/plan/fleet-plan.ts";
 import { fleetHeadline, type HeadlineLine } from "../../core/plan/headline.ts";
 import { planFleet } from "../../core/plan/plan.ts";
@@ -122,7 +123,7 @@ function waitsOf(plan: FleetPlan, { departures }: FleetSnapshot): ReadonlyMap<st
     if (heldBackTo !== undefined) waits.set(node.uid, { untilAt: heldBackTo });
     if (frozenUntil !== undefined) waits.set(node.uid, { reason: "Frozen" });
   }
-  for (const { node, status } of departures) {
+  for (const { node, status } of atTheirTurn(departures, plan)) {
     const { phase, reason } = status;
     if (phase === "Held") waits.set(node.uid, { ...waits.get(node.uid), reason });
   }

@@ -14,7 +14,7 @@ import {
   selectPolicy,
   type Waves,
 } from "../policy/policy.ts";
-import { allOf, hasOrHave } from "../reason/counted.ts";
+import { allOf, counted, hasOrHave } from "../reason/counted.ts";
 import { hours, type Instant, plus } from "../time/time.ts";
 import type { MissingMachine } from "./missing-machine.ts";
 import { heirsOf } from "./policy-heir.ts";
@@ -220,7 +220,7 @@ function perHourVerdict(
   const recent = starts.get(policy.name) ?? [];
   if (recent.length < perHour) return { kind: "Allowed" };
   const oldest = recent[recent.length - perHour];
-  const detail = `${recent.length} ${recent.length === 1 ? "departure has" : "departures have"} started within the last hour, and at most ${perHour} may`;
+  const detail = `${counted(recent.length, "departure")} had started within an hour, and at most ${perHour} may`;
   const retryAt = oldest === undefined ? undefined : plus(oldest, hourMs);
   return { kind: "Held", reason: "BudgetSpent", detail, retryAt };
 }
@@ -246,7 +246,7 @@ function nodesVerdict(
   const goneCount = count?.missing ?? 0;
   const some = goneCount === out ? "" : `${goneCount} of them `;
   const gone = goneCount > 0 ? `, ${some}gone and not replaced yet` : "";
-  const detail = `${out} ${out === 1 ? "node" : "nodes"} of ${where} ${out === 1 ? "is" : "are"} out${gone}, and at most ${limit} may be`;
+  const detail = `${counted(out, "node")} of ${where} ${out === 1 ? "was" : "were"} out${gone}, and at most ${limit} may be`;
   return { kind: "Held", reason: "BudgetSpent", detail };
 }
 

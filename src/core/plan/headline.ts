@@ -10,6 +10,7 @@ import {
 import { isOrAre } from "../reason/counted.ts";
 import type { Reason } from "../reason/reason.ts";
 import { earliest, formatInstant, type Instant } from "../time/time.ts";
+import { atTheirTurn } from "./budget-turn.ts";
 import type { FleetPlan, PolicyPlan } from "./fleet-plan.ts";
 import type { NotPlanned } from "./not-planned.ts";
 import { blockedNodes, isInfeasible, nodeCount, policyStanding } from "./policy-standing.ts";
@@ -98,7 +99,7 @@ function policyLines({ plan, departures, unread = [] }: HeadlineFacts): readonly
     return [line("Policy", "Bad", "There is no DeparturePolicy: no node is planned")];
   }
   const held = Map.groupBy(
-    departures.filter(
+    atTheirTurn(departures, plan).filter(
       ({ status, departAt = plan.at }) => status.phase === "Held" && departAt <= plan.at,
     ),
     (one) => policyNameOf(one) ?? null,

@@ -138,8 +138,9 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
     f.until === undefined ? "waits for its time" : `waits for its turn at ${time(f.until)}`,
   OutsideWindow: (f) =>
     `waits for a window${f.until === undefined ? "" : ` that opens at ${time(f.until)}`}`,
+  // It stays in the record while the departure waits for its turn, and has to be true until then.
   BudgetSpent: (f) =>
-    `waits${f.until === undefined ? "" : ` until ${time(f.until)}`}, because the policy's budget is used up: ${f.detail ?? "unknown"}`,
+    `waits${f.until === undefined ? "" : ` until ${time(f.until)} at least`}, because the policy's budget was used up when it was due: ${f.detail ?? "unknown"}`,
   WaveWait: (f) => `waits for the previous wave: ${f.detail ?? "unknown"}`,
   WaveHalted: (f) =>
     `waits, because an earlier departure did not succeed: ${f.detail ?? "unknown"}`,

@@ -32,7 +32,8 @@ export const explained: Readonly<Record<Reason, string>> = {
   PolicyInvalid: "は読み取れないポリシーがあるため対象外です: {detail}",
   NotYet: "は出発の時刻を待ちます[（順番は {until}）]",
   OutsideWindow: "は時間帯が開くのを待ちます[（{until}）]",
-  BudgetSpent: "はポリシーの予算を使い切ったため[ {until} まで]待ちます: {detail}",
+  BudgetSpent:
+    "は時刻が来たときにポリシーの予算を使い切っていたため[、少なくとも {until} まで]待ちます: {detail}",
   WaveWait: "は前のウェーブを待ちます: {detail}",
   WaveHalted: "は前の出発がうまく終わらなかったため待ちます: {detail}",
   Frozen: "は凍結が終わる {until} まで待ちます",

@@ -64,7 +64,7 @@ describe("a budget of nodes", () => {
   const noticed = aDeparture(aNode("n2"), { cause: "SpotInterruption" });
   const draining = aDeparture(aNode("n2"), { status: { phase: "Draining" } });
   const scheduled = aDeparture(aNode("n2"));
-  const spent = "1 node of the policy spot is out, and at most 1 may be";
+  const spent = "1 node of the policy spot was out, and at most 1 may be";
 
   it.each<[string, Partial<NodeFacts>, readonly Departure[], string]>([
     ["no other node is out", {}, [], "Allowed"],
@@ -93,7 +93,7 @@ describe("a budget of nodes", () => {
 
   it.each<["Zone" | "Cluster", string]>([
     ["Zone", "Allowed"],
-    ["Cluster", "1 node of the cluster is out, and at most 1 may be"],
+    ["Cluster", "1 node of the cluster was out, and at most 1 may be"],
   ])("of scope %s counts a node out in another zone or not", (scope, expected) => {
     const nodes = [aNode("n1", inZone("a")), aNode("n2", { ...inZone("b"), ready: false })];
     expect(verdict({ budgets: [atOnce(1, scope)], nodes })).toBe(expected);
@@ -105,7 +105,7 @@ describe("a budget of nodes", () => {
     const out = aNode("n4", { ...inZone("a"), ready: false });
     const budgets: readonly Budget[] = [{ kind: "Nodes", scope: "Zone", nodes: { percent: 49 } }];
     expect(verdict({ budgets, nodes: [...nodes, out] })).toBe(
-      "1 node of the zone a is out, and at most 1 may be",
+      "1 node of the zone a was out, and at most 1 may be",
     );
     const half: readonly Budget[] = [{ kind: "Nodes", scope: "Zone", nodes: { percent: 50 } }];
     expect(verdict({ budgets: half, nodes: [...nodes, out] })).toBe("Allowed");
@@ -135,14 +135,14 @@ describe("an hourly budget", () => {
     [
       "a millisecond less than an hour ago counts",
       hours(1) - 1,
-      "1 departure has started within the last hour, and at most 1 may",
+      "1 departure had started within an hour, and at most 1 may",
     ],
     ["an hour ago no longer counts", hours(1), "Allowed"],
-    ["now counts", 0, "1 departure has started within the last hour, and at most 1 may"],
+    ["now counts", 0, "1 departure had started within an hour, and at most 1 may"],
     [
       "in the future, by the clock of the previous leader, counts",
       -5000,
-      "1 departure has started within the last hour, and at most 1 may",
+      "1 departure had started within an hour, and at most 1 may",
     ],
   ])("for a departure that started %s", (_, agoMs, expected) => {
     const status = { phase: "Ended", startedAt: instant(now - agoMs) } as const;
@@ -185,7 +185,7 @@ describe("what counts as out although no node of the policy shows it", () => {
     const departures = [aDeparture(aNode("n9"), underWay)];
     for (const scope of ["Policy", "Cluster"] as const) {
       expect(verdict({ budgets: [atOnce(1, scope)], nodes, departures })).toMatch(
-        /^1 node .* is out/,
+        /^1 node .* was out/,
       );
     }
     const planned = [aDeparture(aNode("n9"))];
@@ -235,7 +235,7 @@ describe("what counts as out although no node of the policy shows it", () => {
     const [inA, inB] = zones.map((node) => budgetVerdict(ledger, { policy, node }));
     expect(inA).toEqual({ kind: "Allowed" });
     expect(inB).toMatchObject({
-      detail: "1 node of the zone zone-b is out, gone and not replaced yet, and at most 1 may be",
+      detail: "1 node of the zone zone-b was out, gone and not replaced yet, and at most 1 may be",
     });
     // A percentage is of the nodes that there should be.
     expect(ledger.byPolicy.get("spot")).toMatchObject({ matched: 3, missing: 1 });

@@ -7,7 +7,8 @@ import type { Departure } from "../../../src/core/departure/departure.ts";
 import { explainForecast } from "../../../src/core/plan/explain-forecast.ts";
 import { fleetHeadline } from "../../../src/core/plan/headline.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
-import { hours, minus, minutes, plus } from "../../../src/core/time/time.ts";
+import { explain } from "../../../src/core/reason/reason.ts";
+import { hours, type Instant, minus, minutes, plus } from "../../../src/core/time/time.ts";
 import { translated } from "../../../src/web/words/sentence.tsx";
 import { aDeparture, aNode, aPolicy, at, daily, everyMachine } from "../fleet-builder.ts";
 
@@ -42,12 +43,15 @@ it("a due departure is expected when its turn comes, and not on schedule until t
   expect(next?.text).toBe("n1 leaves at 2026-11-20T12:15:00.000Z");
 });
 
+const state = {
+  ...{ cluster: "prod", isDemo: false, missing: [], rights: noRights },
+  ...{ isCounted: false, connection: { kind: "Live" } as const },
+};
+const pictureAt = (departures: readonly Departure[], when: Instant) =>
+  boardPicture(fleetOf(departures), { now: when, state });
+
 it("its row does not claim that nothing starts it", () => {
-  const state = {
-    ...{ cluster: "prod", isDemo: false, missing: [], rights: noRights },
-    ...{ isCounted: false, connection: { kind: "Live" } as const },
-  };
-  const { rows } = boardPicture(fleetOf(departuresWith({})), { now, state });
+  const { rows } = pictureAt(departuresWith({}), now);
   expect(rows.find(({ node }) => node === "n1")).toMatchObject({
     ...{ state: "Scheduled", departAt: dueAt, heldBackTo: turnAt },
   });
@@ -108,6 +112,38 @@ describe("a hold that ends while its departure waits for its turn", () => {
 
   it("keeps its place in the queue of a budget, which its record shows", () => {
     expect(notesOf(departuresWith({ phase: "Held", reason: "BudgetSpent" }))).toEqual([]);
+  });
+});
+
+describe("a departure that a budget held", () => {
+  const held = departuresWith({ phase: "Held", reason: "BudgetSpent", message: "as recorded" });
+  const rowAt = (when: Instant) => {
+    const found = pictureAt(held, when);
+    return found.rows.find(({ node }) => node === "n1");
+  };
+
+  it("waits for its turn, once the budget no longer holds it", () => {
+    const row = rowAt(now);
+    expect(row).toMatchObject({ state: "Scheduled", heldBackTo: turnAt });
+    expect(row?.explain).not.toContain("as recorded");
+    const plan = planFleet({ ...fleetOf(held), at: now });
+    const [policy] = fleetHeadline({ ...fleetOf(held), plan });
+    expect(policy).toMatchObject({ tone: "Note", waiting: [] });
+  });
+
+  it("is held by it when its turn has come", () => {
+    const row = rowAt(turnAt);
+    expect(row).toMatchObject({ state: "Held", reason: "BudgetSpent", explain: "as recorded" });
+    const plan = planFleet({ ...fleetOf(held), at: turnAt });
+    const [policy] = fleetHeadline({ ...fleetOf(held), plan });
+    expect(policy?.waiting).toEqual([{ reason: "BudgetSpent", departures: 1 }]);
+  });
+
+  it("has a record that is true until its turn", () => {
+    const detail = "1 node of the policy spot was out, and at most 1 may be";
+    expect(explain("BudgetSpent", { node: "n1", detail })).toBe(
+      `n1 waits, because the policy's budget was used up when it was due: ${detail}.`,
+    );
   });
 });
 
