@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { generateCrds, type JsonSchema } from "../src/config/schema/crd.ts";
-import { optionsSchema, policiesSchema, spanLimits } from "./chart-schema.ts";
+import { optionsSchema, policiesSchema, spanLimits, textChecks } from "./chart-schema.ts";
 import { type ChartValue, readChartValues } from "./chart-values.ts";
 import { dashboardText } from "./dashboard.ts";
 import { root } from "./source-tree.ts";
@@ -93,7 +93,16 @@ ${lines.join(",\n")}
 {{- end }}
 
 {{- define "lastcall.spanLimits" }}${JSON.stringify(spanLimits("run"))}{{- end }}
+
+{{- define "lastcall.textChecks" }}
+${templateJson(textChecks())}
+{{- end }}
 `;
+}
+
+/** JSON in which a template finds no action. */
+function templateJson(value: object): string {
+  return JSON.stringify(value).replaceAll("{{", "{\\u007b");
 }
 
 function defaultOf({ default: usual }: ChartValue): { default?: unknown; usual?: unknown } {

@@ -75,10 +75,51 @@ describe("a policy in the values", () => {
     ["alerts-url-with-api-path", "expected the address of Alertmanager without /api/v2"],
     ["selector-in-without-values", "matchExpressions[0].values: expected at least one value"],
     ["node-field-of-two-names", "matchFields[0].values: expected exactly one node name"],
+    ["duration-in-words", 'found "1 day" (24h?), expected a duration such as 90s or 12h30m'],
+    ["duration-in-days", 'found "7d" (168h?), expected a duration such as 90s or 12h30m'],
+    ["budget-of-150-percent", 'found "150%", expected a count of at least 1 or a percentage'],
+    ["action-group-id-odd", "actions[0].replaceSecurityGroups.groupIds[0]: found"],
   ])("is refused: %s", (name, told) => {
     const refusal = refusalOf({ policies: policiesIn(`bad/${name}.yaml`, "bad") });
     expect(refusal).toMatch(/^policies\[0\]\.spec\./);
     expect(refusal).toContain(told);
+  });
+
+  test.each([
+    ["2 minutes", " (2m?)"],
+    ["7d", " (168h?)"],
+    ["1 week", " (168h?)"],
+    ["90sec", " (90s?)"],
+    ["24", ""],
+    ["soon", ""],
+  ])("has durations, and is told what is meant by %j", (max, meant) => {
+    const policies = [{ name: "spot", spec: { lifetime: { max } } }];
+    expect(refusalOf({ policies })).toBe(
+      `policies[0].spec.lifetime.max: found ${JSON.stringify(max)}${meant}, expected a duration such as 90s or 12h30m`,
+    );
+  });
+
+  test("is refused in words, and never with a pattern", () => {
+    const files = readdirSync(join(corpus, "bad")).filter((file) => file.endsWith(".yaml"));
+    const refused = files.flatMap((file) => {
+      try {
+        return policiesIn(`bad/${file}`, "bad").map((one) => [file, one] as const);
+      } catch {
+        // It is no YAML.
+        return [];
+      }
+    });
+    expect(refused.length).toBeGreaterThan(50);
+    for (const [file, one] of refused) {
+      expect(refusalOf({ policies: [one] }), file).not.toMatch(
+        /does not match pattern|error parsing/,
+      );
+    }
+    // A name from outside the corpus, which names its policies itself.
+    const spec = { lifetime: { max: "24h" } };
+    expect(refusalOf({ policies: [{ name: "Spot", spec }] })).toBe(
+      'policies[0].name: found "Spot", expected a name of lower case letters, digits, dashes and dots',
+    );
   });
 
   test("is accepted if it is a good one, whatever it uses", () => {
@@ -102,6 +143,14 @@ describe("an option in the values", () => {
     [{ "gcp-endpoint": "http://example.com" }, "gcp-endpoint: found"],
     [{ "ec2-status-poll": "11m" }, 'ec2-status-poll: found "11m", expected at most 10m'],
     [{ "metrics-cert-file": "/a" }, "metrics-cert-file: found it without metrics-key-file"],
+    [
+      { "prefer-no-schedule": "1d" },
+      'controller.options.prefer-no-schedule: found "1d" (24h?), expected a duration such as 90s or 12h30m',
+    ],
+    [
+      { "metrics-address": "9101" },
+      'controller.options.metrics-address: found "9101", expected an address such as :9101',
+    ],
   ])("is refused: %o", (options, told) => {
     expect(refusalOf({ controller: { options } })).toContain(told);
   });

@@ -191,7 +191,7 @@ describe("the chart", () => {
     ["agent.options.node-name=n1", "node-name"],
     ["controller.replicas=many", "controller.replicas"],
     ["image.digest=1234", "image.digest"],
-    ["policies[0].name=spot,policies[0].spec.lifetime.max=soon", "policies.0.spec.lifetime.max"],
+    ["policies[0].name=spot,policies[0].spec.lifetime.max=soon", "policies[0].spec.lifetime.max"],
     ["policies[0].name=spot,policies[0].spec.lifetim.max=24h", "lifetim"],
     ["priorityClassName=Not A Class", "priorityClassName"],
     ["networkPolicy.enabled=yes", "networkPolicy.enabled"],
