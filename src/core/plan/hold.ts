@@ -28,12 +28,16 @@ export function note(
 
 /**
  * Holds whose changed message is written to the status again: those until an instant that may
- * change, and one that a person has to resolve, because one missing permission may follow another.
+ * change, those that name what may be gone by now while another one holds, and those that a person
+ * has to resolve, because one missing permission may follow another.
  */
 const refreshedHolds: ReadonlySet<Reason> = new Set([
   "Frozen",
   "OutsideWindow",
   "OnHold",
+  "BlockingPod",
+  "AlertsFiring",
+  "GangWorkload",
   "ReleaseImpossible",
   "DrainImpossible",
   "DeadlineFirst",
