@@ -6,6 +6,7 @@ import { DemoStage } from "./demo/demo-stage.tsx";
 import { DeparturesPage } from "./departures-page.tsx";
 import { useListChoice } from "./list-choice.ts";
 import { NodeView } from "./node/node-view.tsx";
+import { CutText } from "./node-name.tsx";
 import { OutcomesPage } from "./outcomes-page.tsx";
 import { useState, type VNode } from "./preact.ts";
 import { TimelinePage } from "./timeline/timeline-page.tsx";
@@ -123,8 +124,8 @@ function Head({ place, preferences, words, view }: HeadProps): VNode {
     <header class="top">
       <h1>
         Lastcall
-        <span class="cluster" dir="auto">
-          {view?.picture.fleet.cluster ?? ""}
+        <span class="cluster">
+          <CutText text={view?.picture.fleet.cluster ?? ""} />
         </span>
       </h1>
       <nav aria-label={words.board}>

@@ -15,6 +15,8 @@ import { createNodes } from "../support/kwok-fleet.ts";
 import { mustRun } from "./must-run.ts";
 
 const names = ["n1", "n2", "n3"];
+/** As the command line of Google Cloud names it. */
+const cluster = "gke_my-company-production-123456_europe-west1-b_spot-cluster-main-blue";
 
 let plane: ControlPlane;
 let proxy: FaultProxy;
@@ -40,10 +42,10 @@ beforeAll(async () => {
   });
   const kubeconfig = join(folder, "kubeconfig");
   const config = {
-    ...{ apiVersion: "v1", kind: "Config", "current-context": "a" },
-    clusters: [{ name: "a", cluster: { server: proxy.url } }],
+    ...{ apiVersion: "v1", kind: "Config", "current-context": cluster },
+    clusters: [{ name: cluster, cluster: { server: proxy.url } }],
     users: [{ name: "a", user: { token: plane.adminToken } }],
-    contexts: [{ name: "a", context: { cluster: "a", user: "a" } }],
+    contexts: [{ name: cluster, context: { cluster, user: "a" } }],
   };
   writeFileSync(kubeconfig, JSON.stringify(config));
   browser = await startBrowser();
@@ -65,6 +67,21 @@ const show = async (hash: string): Promise<void> => {
 };
 
 const leaving = () => page.locator("table.next tbody tr");
+
+test("keeps a cluster's long name on one line of a phone, with its end", async () => {
+  await page.setViewportSize({ width: 360, height: 780 });
+  const heading = page.getByRole("heading", { level: 1 });
+  const { height = 0 } = (await heading.boundingBox()) ?? {};
+  expect(height).toBeLessThan(40);
+  const name = page.locator(".cluster .cut");
+  expect(await name.getAttribute("title")).toBe(cluster);
+  const end = await name.locator("span").last().boundingBox();
+  const language = await page.locator(".tastes").boundingBox();
+  expect(await name.locator("span").last().textContent()).toBe("main-blue");
+  expect((end?.x ?? 0) + (end?.width ?? 0)).toBeLessThan(language?.x ?? 0);
+  await page.setViewportSize({ width: 1280, height: 860 });
+  expect((await heading.boundingBox())?.height).toBeLessThan(40);
+});
 
 test("names each missing definition, and shows every node", async () => {
   const lines = page.locator(".notice li");
