@@ -22,6 +22,7 @@ export function generateChart(): ReadonlyMap<string, string> {
     ["deploy/chart/templates/_defaults.tpl", defaultsTemplate(values)],
     ["deploy/chart/README.md", withTables("deploy/chart/README.md", "###", values)],
     ["docs/reference/chart.md", withTables("docs/reference/chart.md", "##", values)],
+    ["deploy/chart/files/text-checks.json", `${JSON.stringify(textChecks(), undefined, 2)}\n`],
     ["deploy/chart/files/alerts.yaml", read("deploy/prometheus/alerts.yaml")],
     ["deploy/chart/files/dashboard.json", dashboardText()],
     ["deploy/grafana/lastcall.json", dashboardText()],
@@ -93,16 +94,7 @@ ${lines.join(",\n")}
 {{- end }}
 
 {{- define "lastcall.spanLimits" }}${JSON.stringify(spanLimits("run"))}{{- end }}
-
-{{- define "lastcall.textChecks" }}
-${templateJson(textChecks())}
-{{- end }}
 `;
-}
-
-/** JSON in which a template finds no action. */
-function templateJson(value: object): string {
-  return JSON.stringify(value).replaceAll("{{", "{\\u007b");
 }
 
 function defaultOf({ default: usual }: ChartValue): { default?: unknown; usual?: unknown } {

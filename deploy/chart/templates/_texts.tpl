@@ -3,7 +3,7 @@ The texts that a value may have, in words: for a pattern of the schema, Helm wou
 pattern itself. All of them render nothing.
 */}}
 {{- define "lastcall.checkTexts" }}
-{{- $checks := include "lastcall.textChecks" . | fromJson }}
+{{- $checks := .Files.Get "files/text-checks.json" | fromJson }}
 {{- range $part := list "controller" "agent" }}
 {{- $options := (get $.Values $part).options | default dict }}
 {{- range $name, $check := get $checks $part }}
