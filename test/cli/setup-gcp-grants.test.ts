@@ -60,16 +60,15 @@ describe("lastcall setup gcp and what others granted", () => {
     expect(gcloud.has("role-deleted")).toBe(true);
   });
 
-  it("does not take a failed search for grants on resources for none", async () => {
+  it("says how to restore the role if it could not search for grants on resources", async () => {
     await codeOf({});
     gcloud.put("assets-refused", "API [cloudasset.googleapis.com] not enabled on project");
     expect(await codeOf({ undo: true })).toBe(0);
-    expect(gcloud.has("grant")).toBe(false);
-    expect(gcloud.has("role-deleted")).toBe(false);
+    expect([gcloud.has("grant"), gcloud.has("role-deleted")]).toEqual([false, true]);
     expect(said).toContain("API [cloudasset.googleapis.com] not enabled on project");
-    const command = /^gcloud iam roles delete .*$/m.exec(printed)?.[0] ?? "";
+    const command = /^gcloud iam roles undelete .*$/m.exec(printed)?.[0] ?? "";
     expect(spawnSync("bash", ["-c", command], { env: { PATH: gcloud.path } }).status).toBe(0);
-    expect(gcloud.has("role-deleted")).toBe(true);
+    expect(gcloud.has("role-deleted")).toBe(false);
   });
 
   it("keeps the condition that others gave to its grant, in setup and undo", async () => {

@@ -123,8 +123,9 @@ fi`;
 /**
  * A project's custom role can be granted on the project and on each of its resources, but not on a
  * folder or in another project. Only the index of the Cloud Asset API lists the resources; it lags,
- * so what it says of the project itself is ignored. Google keeps a deleted role's grants, without
- * effect, and the role can be restored for seven days.
+ * so what it says of the project itself is ignored. In most projects that API is not enabled. Then
+ * the role, which the script created and nobody has on the project, is deleted all the same: Google
+ * keeps the grants of a deleted role, without effect, and it can be restored for seven days.
  */
 const undoUnused = `path="projects/$project/roles/$role"
 if found="$(gcloud asset search-all-iam-policies --scope "projects/$project" --query "policy:$path" \\
@@ -142,8 +143,9 @@ if found="$(gcloud asset search-all-iam-policies --scope "projects/$project" --q
     gcloud iam roles delete "$role" --project "$project" --quiet >/dev/null
   fi
 else
-  keep "the role $role, since it is not known whether others have it on a single resource. If nobody has, delete it:"
-  echo "gcloud iam roles delete $role --project $project"
+  gcloud iam roles delete "$role" --project "$project" --quiet >/dev/null
+  echo "The role $role is deleted, and it is not known whether others had it on a single resource. If they had, this restores it for seven days, with their grants:"
+  echo "gcloud iam roles undelete $role --project $project"
 fi`;
 
 export function undoRole(step: number): string {
