@@ -131,6 +131,44 @@ describe("the board of the demo", () => {
     await expect.poll(() => said.textContent()).toMatch(/×/);
   });
 
+  test("leads from a departed node to the steps of its departure", async () => {
+    await page.goto(pageAt(""));
+    const row = page.locator("ul.past li").first();
+    const name = row.locator("a.name");
+    const node = await name.getAttribute("aria-label");
+    await name.click();
+    await page.getByRole("heading", { name: node ?? "" }).waitFor();
+    const step = page.locator("ul.past details[open] ol.steps li").first();
+    await step.waitFor();
+    expect(await step.textContent()).toMatch(/\d/);
+  });
+
+  test("explains a drain plan's tiers, and names the pods that nobody touches", async () => {
+    await page.goto(pageAt(`node/${encodeURIComponent(await someNode())}`));
+    await page.locator(".tiers dd").first().waitFor();
+    const tiers = await page.locator(".tiers").first().textContent();
+    expect(tiers).toMatch(/^Tiers leave one after another:0workloads/);
+    const untouched = page.locator("details", { hasText: /\d+ pods? not touched/ }).first();
+    await untouched.locator("summary").click();
+    expect(await untouched.locator("li").first().textContent()).toMatch(/\/.* DaemonSet/);
+  });
+
+  test("shows a what-if's text beside its picture, and names the bars of a policy", async () => {
+    await show("timeline", { theme: "dark", language: "en" });
+    expect(await page.locator("dl.spacing").first().getAttribute("aria-label")).toBe("Spacing");
+    await page.locator("button.ask").first().click();
+    const boxOf = async (selector: string) => {
+      const box = await page.locator(selector).first().boundingBox();
+      if (box === null) throw new Error(`there is no ${selector}`);
+      return box;
+    };
+    await page.locator(".what-if textarea").waitFor();
+    const [text, drawing] = [await boxOf(".what-if textarea"), await boxOf(".drawing")];
+    expect(text.x + text.width).toBeLessThanOrEqual(drawing.x);
+    const shared = Math.min(text.y + text.height, drawing.y + drawing.height);
+    expect(shared - Math.max(text.y, drawing.y)).toBeGreaterThan(100);
+  });
+
   test.runIf(takesPictures)("takes the picture of the README", async () => {
     const times = 3;
     const press = async (key: string): Promise<void> => {
@@ -150,6 +188,7 @@ describe("the board of the demo", () => {
   });
 
   test("says that a filter matches no node", async () => {
+    await page.goto(pageAt(""));
     await page.locator("input.filter").fill("zzz");
     await page.getByText("No node matches “zzz”.").first().waitFor();
     expect(await page.getByText("No node matches “zzz”.").count()).toBe(2);
