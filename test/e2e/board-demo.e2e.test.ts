@@ -302,6 +302,25 @@ describe("the board of the demo", () => {
   });
 });
 
+test("a dry run is marked on every page", async () => {
+  const taste = { theme: "dark", language: "en" };
+  const path = "/apis/lastcall.dev/v1alpha1/departurepolicies/spot";
+  const node = encodeURIComponent(await someNode());
+  await modelApi("PATCH", path, { spec: { dryRun: true } });
+  await show("", taste);
+  await page.locator(".headline", { hasText: "Dry run: " }).waitFor();
+  await page
+    .locator("table.next td", { hasText: /^.?Dry run$/ })
+    .first()
+    .waitFor();
+  await show("timeline", taste);
+  await page.locator(".drawing g.lane.dry-run").first().waitFor();
+  await show(`node/${node}`, taste);
+  await page.locator(".node-head", { hasText: "Dry run" }).waitFor();
+  await modelApi("PATCH", path, { spec: { dryRun: false } });
+  await page.locator(".node-head", { hasNotText: "Dry run" }).waitFor();
+});
+
 describe("the board of a hostile cluster", () => {
   test("shows long names and markup of the cluster as plain text", async () => {
     const name = `${"very-long-node-name.".repeat(12)}and-end-of-it`;

@@ -5,9 +5,12 @@ import type { PageView } from "../../src/web/view-state.ts";
 import { english } from "../../src/web/words/words-english.ts";
 
 const now = Date.UTC(2026, 10, 20, 12);
-const policy = { name: "spot", standing: "InTime", isDryRun: false };
+const policies = [
+  { name: "spot", standing: "InTime", isDryRun: false },
+  { name: "tried", standing: "InTime", isDryRun: true },
+];
 const view = {
-  ...{ now, rate: 1, language: "en", words: english, picture: { policies: [policy] } },
+  ...{ now, rate: 1, language: "en", words: english, picture: { policies } },
 } as unknown as PageView;
 
 const row = (fields: Partial<BoardRow>) =>
@@ -22,6 +25,7 @@ it.each<[string, Partial<BoardRow>, string, RegExp]>([
   ["within a freeze", { frozenUntil: (now + 7_200_000) as never }, "Held", /^Frozen until \d/],
   ["held now", { state: "Held", reason: "ConflictWait" }, "Held", /^Held: Waits for another/],
   ["after its turn", { heldBackTo: (now + 1) as never }, "Held", /^Expected \d/],
+  ["by a policy that is a dry run", { policy: "tried" }, "Held", /^Dry run$/],
   ["long ago", { departAt: (now - 120_000) as never }, "Held", /^Due, but not started$/],
 ])("the status of a row that leaves %s", (_, fields, kind, text) => {
   const status = rowStatus(row(fields), view);
