@@ -54,6 +54,15 @@ describe("requested departures of nine nodes at once under a budget of one", () 
       await mustRun(world.plane, args);
     }
   });
+
+  test("tell their story to kubectl describe", async () => {
+    const [one] = await world.departures();
+    const name = one?.metadata?.name ?? "";
+    const { stdout } = await world.plane.kubectl(["describe", "departure", name]);
+    const events = stdout.slice(stdout.indexOf("\nEvents:"));
+    for (const reason of ["DepartureStarted", "DepartureEnded"]) expect(events).toContain(reason);
+    expect(stdout).toMatch(/Timeline:[\s\S]*Step: +Draining[\s\S]*Step: +Ended/);
+  });
 });
 
 describe("a node with a requested departure in twenty minutes", () => {
