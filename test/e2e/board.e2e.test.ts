@@ -275,6 +275,7 @@ describe("an outage of the API server", () => {
     await world.plane.stopApiServer();
     const stoppedMs = realClock.monotonic();
     await page.getByText("The cluster has not responded since").waitFor({ timeout: 90_000 });
+    await page.locator("main.stale").waitFor();
     // For at least half a minute: by then every watch has failed and been retried.
     const awayMs = () => realClock.monotonic() - stoppedMs;
     await expect.poll(awayMs, { timeout: 40_000, interval: 500 }).toBeGreaterThan(30_000);
@@ -282,6 +283,7 @@ describe("an outage of the API server", () => {
     await world.plane.startApiServer();
     const away = page.getByText("The cluster has not responded since");
     await away.waitFor({ state: "detached", timeout: 90_000 });
+    await page.locator("main.stale").waitFor({ state: "detached" });
     await mustRun(world.plane, ["annotate", "node", "spot-7", "lastcall.dev/hold=true"]);
     const held = page.getByRole("region", { name: "On hold" });
     const row = held.getByRole("row").filter({ hasText: "spot-7" });
