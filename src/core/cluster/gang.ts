@@ -167,7 +167,9 @@ export function gangsByNode(pods: readonly GangPod[]): ReadonlyMap<string, strin
     nodesOf.set(gang, nodes.add(pod.node));
   }
   const found = new Map<string, string>();
-  for (const [gang, nodes] of nodesOf) {
+  // In an order of their own: lists arrive in any, and a node names the same one each time.
+  for (const gang of [...nodesOf.keys()].sort()) {
+    const nodes = nodesOf.get(gang) ?? new Set();
     if (nodes.size < 2) continue;
     const text = `${gang} on ${nodesText([...nodes].sort())}`;
     for (const node of nodes) if (!found.has(node)) found.set(node, text);

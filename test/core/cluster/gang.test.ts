@@ -93,6 +93,14 @@ describe("a workload on several nodes", () => {
     );
   });
 
+  it("is the same one of two on a node, in whatever order their pods are listed", () => {
+    const other = { "jobset.sigs.k8s.io/jobset-name": "eval" };
+    const pods = ["n1", "n2"].flatMap((node) => [pod(node, train), pod(node, other)]);
+    for (const listed of [pods, pods.toReversed()]) {
+      expect(gangsByNode(listed).get("n1")).toBe("JobSet ml/eval on n1, n2");
+    }
+  });
+
   it("is named with three of its nodes and the number of the others", () => {
     const pods = ["n1", "n2", "n3", "n4", "n5"].map((node) => pod(node, train));
     expect(gangsByNode(pods).get("n5")).toBe("JobSet ml/train on n1, n2, n3 and 2 more");
