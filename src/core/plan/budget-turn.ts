@@ -17,8 +17,9 @@ export function atTheirTurn(
   );
   return departures.map((one) => {
     const entry = planned.get(one.node.uid);
-    if (!isInQueue(one) || entry === undefined || entry.beginAt <= plan.at) return one;
-    return waitingForTurn(one, entry);
+    // One that is planned anew keeps its record until the controller has moved it.
+    const isWaiting = entry !== undefined && entry.departAt <= plan.at && entry.beginAt > plan.at;
+    return isInQueue(one) && isWaiting ? waitingForTurn(one, entry) : one;
   });
 }
 

@@ -139,6 +139,17 @@ describe("a departure that a budget held", () => {
     expect(policy?.waiting).toEqual([{ reason: "BudgetSpent", departures: 1 }]);
   });
 
+  it("is still held by it as long as nobody has moved it to the time that it is planned for", () => {
+    const policies = [aPolicy({ windows: [daily("22:00-06:00")] })];
+    const young = aNode("n1", { createdAt: minus(now, hours(2)) });
+    const night = { ...fleetOf(held.slice(1)), nodes: [young], policies };
+    const [row] = boardPicture(night, { now, state }).rows;
+    expect(planFleet({ ...night, at: now }).policies[0]?.departures[0]?.departAt).toBeGreaterThan(
+      now,
+    );
+    expect(row).toMatchObject({ state: "Held", explain: "as recorded" });
+  });
+
   it("has a record that is true until its turn", () => {
     const detail = "1 node of the policy spot was out, and at most 1 may be";
     expect(explain("BudgetSpent", { node: "n1", detail })).toBe(
