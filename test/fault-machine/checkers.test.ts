@@ -158,12 +158,12 @@ describe("not-drained-in-vain", () => {
 });
 
 describe("ended-with-evidence", () => {
-  /** The notice for n1 counts as outlived, so long after its machine has gone. */
-  const outlived = (goneMs: number): readonly TraceEvent[] => {
+  /** The notice for n1 counts as outlived, or withdrawn, so long after its machine has gone. */
+  const outlived = (goneMs: number, reason = "NoticeOutlived"): readonly TraceEvent[] => {
     const at = 2 * hour;
     const noticed = { noticedAt: "then", cause: "SpotInterruption" };
     const spec = { node: { name: "n1", uid: "uid-n1" }, ...noticed };
-    const status = { phase: "Ended", outcome: "Cancelled", reason: "NoticeOutlived" };
+    const status = { phase: "Ended", outcome: "Cancelled", reason };
     const gone = { name: "n1", id: "id-n1", bornAt: 0, because: "Preempted" };
     return [
       ...[policyIs(0, policy), machine(0, "n1"), change(0, "nodes", node("n1", "True"))],
@@ -179,6 +179,14 @@ describe("ended-with-evidence", () => {
 
   it("is not if it has gone so shortly before that its Node is still Ready", () => {
     expect(verdictOf(endedWithEvidence, outlived(20_000))).toEqual([]);
+  });
+
+  it("is broken by a machine that has gone, and whose notice counts as withdrawn", () => {
+    expect(verdictOf(endedWithEvidence, outlived(20_000, "NoticeWithdrawn"))).toHaveLength(1);
+  });
+
+  it("is not if it has gone while its agent told of the withdrawal", () => {
+    expect(verdictOf(endedWithEvidence, outlived(1000, "NoticeWithdrawn"))).toEqual([]);
   });
 });
 

@@ -40,10 +40,13 @@ export function policyIs(at: number, spec: PolicySpec): TraceEvent {
   return change(at, "departurepolicies.lastcall.dev", { metadata: { name: "spot" }, spec });
 }
 
+/** The default selector of a policy selects nodes with it. */
+const spot = { "cloud.google.com/gke-preemptible": "true" } as const;
+
 export function node(name: string, ready: "True" | "False", departure?: string): object {
   const annotations = departure === undefined ? {} : { [marks.departure]: departure };
   return {
-    metadata: { name, uid: `uid-${name}`, annotations },
+    metadata: { name, uid: `uid-${name}`, annotations, labels: spot },
     spec: { unschedulable: departure !== undefined },
     status: { conditions: [{ type: "Ready", status: ready }] },
   };

@@ -99,11 +99,14 @@ function unproven(
   // A Node that goes after its machine's end was announced is taken for that end.
   if (said.outcome === "Preempted" && runs && said.announcedAt === undefined)
     return `${name} ended as Preempted, and its machine runs`;
-  const isGoneNow = machine !== undefined && said.view.now - machine.since < readyAfterMs;
-  if (said.reason === "NoticeOutlived" && !runs && !isGoneNow)
+  const goneMs = runs || machine === undefined ? undefined : said.view.now - machine.since;
+  const isGoneNow = (withinMs: number): boolean => goneMs !== undefined && goneMs < withinMs;
+  if (said.reason === "NoticeOutlived" && !runs && !isGoneNow(readyAfterMs))
     return `the notice for ${name} counts as outlived, and its machine does not run`;
   if (said.reason !== "NoticeWithdrawn") return undefined;
-  if (!runs) return `the notice for ${name} counts as withdrawn, and its machine does not run`;
+  // It may have been stopped while its agent told that.
+  if (!runs && !isGoneNow(newsMs))
+    return `the notice for ${name} counts as withdrawn, and its machine does not run`;
   // Another notice may come while the withdrawal of the one before is written.
   const stands = said.announcedAt !== undefined && said.announcedAt <= said.view.now - newsMs;
   if (stands) return `the notice for ${name} counts as withdrawn, and still stands`;

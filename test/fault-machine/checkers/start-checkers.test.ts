@@ -12,6 +12,7 @@ import {
   verdictOf,
 } from "../judged-trace.ts";
 import type { TraceEvent } from "../trace.ts";
+import { marks } from "../view.ts";
 import {
   startIsAllowed,
   startIsInBudget,
@@ -69,6 +70,15 @@ describe("start-is-in-budget", () => {
 
   it("is broken by a start beside a node that is out", () => {
     expect(verdictOf(startIsInBudget, started())).toHaveLength(1);
+  });
+
+  it.each([
+    ["it leaves by a departure", { annotations: { [marks.departure]: "d2" } }, 1],
+    ["it does not leave", {}, 0],
+  ])("counts a node that was taken out of the policy only if %s", (_, metadata, broken) => {
+    const its = { name: "n2", uid: "uid-n2", ...metadata };
+    const out = { ...node("n2", "False"), metadata: its };
+    expect(verdictOf(startIsInBudget, started(change(hour, "nodes", out)))).toHaveLength(broken);
   });
 
   it("is not by one that a policy allowed which was changed a moment ago", () => {

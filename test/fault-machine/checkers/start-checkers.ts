@@ -90,6 +90,15 @@ export const startIsAllowed: Checker = {
     }),
 };
 
+/** Of the labels that the default selector knows, that of the model's machines. */
+const spotLabel = "cloud.google.com/gke-preemptible";
+
+/** A node that was taken out of the policy's selection, and does not leave by a departure. */
+function isOfNoPolicy({ metadata }: NodeObject): boolean {
+  const isSelected = metadata.labels?.[spotLabel] !== undefined;
+  return !isSelected && metadata.annotations?.[marks.departure] === undefined;
+}
+
 export const startIsInBudget: Checker = {
   name: "start-is-in-budget",
   rule: "usable nodes >= nodes that should exist - budget - nodes that the cloud took",
@@ -109,10 +118,11 @@ export const startIsInBudget: Checker = {
       });
       const budget = Math.max(...limits.map((limit) => limit ?? Number.POSITIVE_INFINITY));
       if (!couldKnow(view, sentAt)) return undefined;
-      const out = [...view.unusable].filter(
-        ([other, { since, why }]) =>
-          other !== name && since <= known && why !== "Taken" && why !== "Booting",
-      );
+      const out = [...view.unusable].filter(([other, { since, why }]) => {
+        const its = view.nodes.get(other);
+        if (other === name || since > known || (its && isOfNoPolicy(its))) return false;
+        return why !== "Taken" && why !== "Booting";
+      });
       if (out.length + 1 <= budget) return undefined;
       const others = out.map(([other, { why }]) => `${other} (${why})`).join(", ");
       return `${name} started to leave beside ${others}, with a budget of ${budget}`;
