@@ -193,6 +193,11 @@ export interface DepartingMark {
    * server refuses it because they are stale, the node is read and patched again.
    */
   readonly seen?: NodeFacts | undefined;
+  /**
+   * How long after the call a patch that was overtaken is sent again. After that the cordon fails
+   * with a `CONFLICT`, because what allowed it has to be asked again. Absent: however long.
+   */
+  readonly validMs?: Millis | undefined;
 }
 
 export interface UnmarkTarget {

@@ -1,11 +1,12 @@
 import { mayBeDetached } from "../../core/action/action-plan.ts";
-import type { Departure } from "../../core/departure/departure.ts";
+import { type Departure, isNoticed } from "../../core/departure/departure.ts";
 import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
 import type { DrainAct } from "../../core/drain/drain-progress.ts";
 import type { DepartureRequest, RequestAnswer } from "../../core/next/request.ts";
 import type { LastLook } from "../../core/next/scene.ts";
 import { markOf } from "../../core/notice/interruption.ts";
 import { sharedMachine } from "../../core/policy/release-answer.ts";
+import { seconds } from "../../core/time/time.ts";
 import { LastcallError, messageOf } from "../../errors.ts";
 import type { ActionRuns } from "../action/action-runs.ts";
 import { releaserOf } from "../release-checks.ts";
@@ -30,6 +31,12 @@ export interface SendSubject {
 type PodRequest = Extract<DepartureRequest, { readonly kind: "Pod" }>;
 type ReleaseRequested = Extract<DepartureRequest, { readonly kind: "Release" }>;
 
+/**
+ * For so long, what allowed a voluntary start allows its cordon. After that, windows, holds and
+ * gates are asked again.
+ */
+const startHoldsMs = seconds(5);
+
 /** Sends what a departure asks for. Each request has one place here. */
 export class RequestSender {
   readonly #options: DepartureOptions;
@@ -53,7 +60,11 @@ export class RequestSender {
     switch (request.kind) {
       case "Cordon":
         return cordons.during(() =>
-          marks.cordon(node, { ...markOf(departure), seen: request.seen }),
+          marks.cordon(node, {
+            ...markOf(departure),
+            seen: request.seen,
+            validMs: isNoticed(departure) ? undefined : startHoldsMs,
+          }),
         );
       case "RenewMarks":
         return marks.cordon(node, { ...markOf(departure), renews: true });

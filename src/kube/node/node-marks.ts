@@ -41,6 +41,12 @@ type MarkStep =
     }
   | { readonly result: MarkResult };
 
+interface Overtaken {
+  readonly kind: "Overtaken";
+  /** What the answer says. */
+  readonly fault: LastcallError;
+}
+
 /** Enough, because the API server has just accepted the mark. */
 const conditionTries = 4;
 const conditionRestMs: Millis = millis(500);
@@ -77,41 +83,49 @@ export class KubeNodeMarks implements NodeMarks {
 
   async cordon(node: NodeIdentity, mark: DepartingMark): Promise<MarkResult> {
     const how = { ...mark, writesCordonTaint: this.#writesCordonTaint };
-    const { seen } = mark;
+    const { seen, validMs = Number.POSITIVE_INFINITY } = mark;
+    const validUntilMs = this.#clock.monotonic() + validMs;
     const isSame = seen !== undefined && compareIdentity(node, seen) === "Same";
     const tested = isSame ? cordonPatchOfSeen(seen, how) : undefined;
-    const result =
-      (await this.#sendTested(node, mark, tested)) ??
-      (await this.#readAndSend(node.name, (object, facts) => {
-        const mismatch = mismatchOf(node, facts);
-        if (mismatch !== undefined) return { result: mismatch };
-        const owner = facts.annotations[departureAnnotation];
-        if (owner === undefined && mark.renews === true) return { result: { kind: "Gone" } };
-        if (owner !== undefined && owner !== mark.departure) {
-          return { result: { kind: "NotOurs", departure: owner } };
-        }
-        const wasRefused = tested && isSameJson(cordonPatchOfSeen(facts, how), tested);
-        const request = patchRequest(node.name, cordonPatch(object, how));
-        return { request: { ...request, dueAt: mark.dueAt }, ...(wasRefused && { wasRefused }) };
-      }));
+    const first = tested && (await this.#sendTested(node, mark, tested));
+    let isAgain = first !== undefined;
+    const decide = (object: KubeObject, facts: NodeFacts): MarkStep => {
+      const mismatch = mismatchOf(node, facts);
+      if (mismatch !== undefined) return { result: mismatch };
+      const owner = facts.annotations[departureAnnotation];
+      if (owner === undefined && mark.renews === true) return { result: { kind: "Gone" } };
+      if (owner !== undefined && owner !== mark.departure) {
+        return { result: { kind: "NotOurs", departure: owner } };
+      }
+      const wasRefused = tested && isSameJson(cordonPatchOfSeen(facts, how), tested);
+      if (isAgain && this.#clock.monotonic() > validUntilMs) {
+        if (wasRefused && first?.kind === "Overtaken") throw first.fault;
+        throw conflictOn(node.name, "for as long as it may be cordoned");
+      }
+      isAgain = true;
+      const request = patchRequest(node.name, cordonPatch(object, how));
+      return { request: { ...request, dueAt: mark.dueAt }, ...(wasRefused && { wasRefused }) };
+    };
+    const isToRead = first === undefined || first.kind === "Overtaken";
+    const result = isToRead ? await this.#readAndSend(node.name, decide) : first;
     // The caller does not wait for the condition.
     if (result.kind === "Done") this.#setCondition(node, "True", mark);
     return result;
   }
 
-  /** Undefined if the seen node is incomplete or stale, so that it has to be read. */
+  /** `Overtaken`: the seen node is stale, so that it has to be read, or a policy has refused it. */
   async #sendTested(
     { name }: NodeIdentity,
     { dueAt }: DepartingMark,
-    patch: PatchOperation[] | undefined,
-  ): Promise<MarkResult | undefined> {
-    if (patch === undefined) return undefined;
+    patch: PatchOperation[],
+  ): Promise<MarkResult | Overtaken> {
     const request = { ...patchRequest(name, patch), dueAt };
     const answer = await this.#api.send(request);
     if (answer.status < 300) return { kind: "Done" };
     if (isGone(answer)) return { kind: "Gone" };
-    if (wasOvertaken(answer)) return undefined;
-    throw objectError(request, answer);
+    const fault = objectError(request, answer);
+    if (wasOvertaken(answer)) return { kind: "Overtaken", fault };
+    throw fault;
   }
 
   async uncordon(target: UnmarkTarget): Promise<MarkResult> {
@@ -196,10 +210,7 @@ export class KubeNodeMarks implements NodeMarks {
       if (isRefusal || !wasOvertaken(answer)) throw objectError(verdict.request, answer);
       refusedVersion = resourceVersion;
     }
-    throw new LastcallError(
-      "CONFLICT",
-      `Cannot write node ${name}: conflicts with other writers in each of ${conflictTries} attempts, retrying later`,
-    );
+    throw conflictOn(name, `in each of ${conflictTries} attempts`);
   }
 
   /** Writes the condition in the background. It is informational, so an error stops nothing. */
@@ -279,6 +290,11 @@ function mismatchOf(then: NodeIdentity, now: NodeIdentity): MarkResult | undefin
   const found = compareIdentity(then, now);
   if (found === "Same") return undefined;
   return found === "OtherNode" ? { kind: "Gone" } : { kind: "Mismatch", found };
+}
+
+function conflictOn(node: string, when: string): LastcallError {
+  const problem = `conflicts with other writers ${when}, retrying later`;
+  return new LastcallError("CONFLICT", `Cannot write node ${node}: ${problem}`);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { KubeSender } from "../../../src/contracts/kube-api.ts";
 import { seconds } from "../../../src/core/time/time.ts";
+import { type LastcallError, messageOf } from "../../../src/errors.ts";
 import { KubeNodeMarks } from "../../../src/kube/node/node-marks.ts";
 import { ModelWorld, nodes } from "../../support/model-world.ts";
 
@@ -47,19 +48,47 @@ describe("the marks on a departing node", () => {
     ).toBe("lastcall");
   });
 
-  it("are sent twice, and not more often, if they are refused like a failed test", async () => {
+  it.each([
+    ["are sent twice, and not more often, if they are refused like a failed test", 0, 2],
+    ["are sent once, if that took long", 9, 1],
+  ])("%s", async (_, tookSeconds, most) => {
     const seen = await marks.read("n1");
     const send = world.watched.send.bind(world.watched);
     let sent = 0;
-    world.watched.send = (request) => {
+    world.watched.send = async (request) => {
       if (request.method !== "PATCH") return send(request);
       sent += 1;
+      await world.clock.sleep(seconds(tookSeconds));
       const body = { kind: "Status", code: 422, reason: "Invalid", message: "denied by a policy" };
-      return Promise.resolve({ status: 422, body });
+      return { status: 422, body };
     };
-    const refused = marks.cordon(await identity(), { ...mark, seen });
-    await expect(refused).rejects.toThrow("denied by a policy");
-    expect(sent).toBe(2);
+    const asked = { ...mark, seen, validMs: seconds(5) };
+    const refused = marks.cordon(await identity(), asked).catch(messageOf);
+    await world.pass(seconds(30));
+    expect(await refused).toContain("denied by a policy");
+    expect(sent).toBe(most);
+  });
+
+  it.each([
+    ["asked for again, once what allowed them was asked long ago", seconds(3), undefined],
+    ["written again, while what allowed them holds", seconds(5), "n1-12345678"],
+    ["written again, under a notice", undefined, "n1-12345678"],
+  ])("whose patch was overtaken are %s", async (_, validMs, departure) => {
+    const [who, seen] = [await identity(), await marks.read("n1")];
+    world.patchNode("n1", { spec: { taints: [{ key: "others", effect: "NoSchedule" }] } });
+    const send = world.watched.send.bind(world.watched);
+    world.watched.send = async (request) => {
+      if (request.method === "PATCH") await world.clock.sleep(seconds(4));
+      return send(request);
+    };
+    const cordoned = marks
+      .cordon(who, { ...mark, seen, validMs })
+      .catch(({ code, retryable }: LastcallError) => ({ code, retryable }));
+    await world.pass(seconds(20));
+    const lapsed = { code: "CONFLICT", retryable: true };
+    expect(await cordoned).toEqual(departure === undefined ? lapsed : { kind: "Done" });
+    const { metadata } = world.get(`${nodes}/n1`) ?? {};
+    expect(metadata?.annotations?.["lastcall.dev/departure"]).toBe(departure);
   });
 
   it("of a node that leaves soon are a soft taint, which is not written twice", async () => {
