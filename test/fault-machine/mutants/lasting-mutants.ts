@@ -114,4 +114,26 @@ export const lastingMutants: readonly Mutant[] = [
     ],
     kinds: ["refuse-status", "kill"],
   },
+  {
+    name: "a kubelet that falls silent counts as having withdrawn its notice",
+    edits: [
+      edit(
+        "core/notice/node-notice.ts",
+        "if (!reports(node, source)) return false;",
+        'if (!reports(node, source) && source === "") return false;',
+      ),
+    ],
+    kinds: ["shut-down", "partition"],
+  },
+  {
+    name: "a request asks no budget",
+    edits: [
+      edit(
+        "core/decide.ts",
+        'unhealthy ?? (budget.kind === "Held" ? budget : standingConflict(departure, pass));',
+        "unhealthy ?? (budget === undefined ? budget : standingConflict(departure, pass));",
+      ),
+    ],
+    kinds: ["departure-requested", "stock-out"],
+  },
 ];
