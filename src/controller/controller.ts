@@ -104,7 +104,7 @@ export class Controller {
   /** One term as leader. Ends when the signal aborts and all runs have stopped. */
   async #lead(signal: AbortSignal): Promise<void> {
     const { gates, telemetry, clock, rng } = this.#options;
-    const cache = new DepartureCache(this.#options.fleet);
+    const cache = new DepartureCache(this.#options.fleet, this.#options.clock);
     const { fleet } = cache;
     const { self, dryRun, leadership, launchTimes, joinWithinMs, feeds = [] } = this.#options;
     const mayAct = () => !signal.aborted && !dryRun && leadership.isLeader();

@@ -1,5 +1,19 @@
+import type { Clock } from "../contracts/clock.ts";
 import type { DepartureStore, Fleet, FleetView, StoreResult } from "../contracts/cluster.ts";
 import type { Departure } from "../core/departure/departure.ts";
+import { hours } from "../core/time/time.ts";
+
+/**
+ * For so long, an answer counts that the watch does not show. After a restore of etcd versions
+ * start again lower, and it never would.
+ */
+const answersLastMs = hours(1);
+
+interface KnownAnswer {
+  readonly departure: Departure;
+  /** Monotonic. */
+  readonly untilMs: number;
+}
 
 /**
  * The watched Departures, each as the newest answer of the API server has shown it, until the watch
@@ -8,12 +22,14 @@ import type { Departure } from "../core/departure/departure.ts";
  */
 export class DepartureCache {
   readonly #watched: Fleet;
-  /** By uid; only of those that the watch shows, perhaps in an older version. */
-  readonly #answers = new Map<string, Departure>();
+  readonly #clock: Pick<Clock, "monotonic">;
+  /** By uid, the oldest first; only of those that the watch shows, perhaps in an older version. */
+  readonly #answers = new Map<string, KnownAnswer>();
   #view: { readonly watched: FleetView; readonly newest: FleetView } | undefined;
 
-  constructor(watched: Fleet) {
+  constructor(watched: Fleet, clock: Pick<Clock, "monotonic">) {
     this.#watched = watched;
+    this.#clock = clock;
   }
 
   get fleet(): Fleet {
@@ -67,21 +83,27 @@ export class DepartureCache {
     const shown = this.#watched.departure(departure.uid);
     const known = this.#newest(shown);
     if (known === undefined || !isNewer(departure, known)) return;
-    this.#answers.set(departure.uid, departure);
+    const untilMs = this.#clock.monotonic() + answersLastMs;
+    this.#answers.delete(departure.uid);
+    this.#answers.set(departure.uid, { departure, untilMs });
     this.#view = undefined;
   }
 
   #newest(shown: Departure | undefined): Departure | undefined {
     if (shown === undefined) return undefined;
     const answer = this.#answers.get(shown.uid);
-    return answer !== undefined && isNewer(answer, shown) ? answer : shown;
+    return answer !== undefined && this.#counts(answer, shown) ? answer.departure : shown;
+  }
+
+  #counts({ departure, untilMs }: KnownAnswer, shown: Departure): boolean {
+    return isNewer(departure, shown) && this.#clock.monotonic() < untilMs;
   }
 
   #newestView(
     watched: FleetView,
     newest: (some: readonly Departure[]) => readonly Departure[],
   ): FleetView {
-    if (this.#view?.watched === watched) return this.#view.newest;
+    if (this.#view?.watched === watched && !this.#hasExpired()) return this.#view.newest;
     this.#forget();
     const isSame = this.#answers.size === 0;
     const view = isSame ? watched : withDepartures(watched, newest);
@@ -89,11 +111,16 @@ export class DepartureCache {
     return view;
   }
 
-  /** What the watch shows as well. */
+  #hasExpired(): boolean {
+    const oldest = this.#answers.values().next().value;
+    return oldest !== undefined && oldest.untilMs <= this.#clock.monotonic();
+  }
+
+  /** What the watch shows as well, and what it has not shown for too long. */
   #forget(): void {
     for (const [uid, answer] of this.#answers) {
       const shown = this.#watched.departure(uid);
-      if (shown === undefined || !isNewer(answer, shown)) this.#answers.delete(uid);
+      if (shown === undefined || !this.#counts(answer, shown)) this.#answers.delete(uid);
     }
   }
 }

@@ -23,7 +23,11 @@ function stage(first: Departure | undefined) {
     departuresOf: all,
     departureNamed: () => shown,
   };
-  const cache = new DepartureCache(fleet as Fleet);
+  let nowMs = 0;
+  const cache = new DepartureCache(fleet as Fleet, { monotonic: () => nowMs });
+  const passHours = (count: number) => {
+    nowMs += count * 3_600_000;
+  };
   const answer = async (result: StoreResult, to = version("5")) => {
     const store: Partial<DepartureStore> = { move: async () => result };
     return cache.storing(store as DepartureStore).move(to, { departAt: undefined } as never);
@@ -41,7 +45,7 @@ function stage(first: Departure | undefined) {
     expect(new Set(seen).size).toBe(1);
     return seen[0];
   };
-  return { answer, show, versions, cache };
+  return { answer, show, versions, cache, passHours };
 }
 
 describe("a Departure that an answer has shown", () => {
@@ -53,6 +57,16 @@ describe("a Departure that an answer has shown", () => {
     expect(versions()).toBe("12");
     show(version("13"));
     expect(versions()).toBe("13");
+  });
+
+  it("counts for an hour at most: after a restore of etcd the watch would never show as much", async () => {
+    const { answer, show, versions, passHours } = stage(version("9"));
+    await answer({ kind: "Done", departure: version("12") });
+    show(version("3"));
+    passHours(0.9);
+    expect(versions()).toBe("12");
+    passHours(0.2);
+    expect(versions()).toBe("3");
   });
 
   it.each([
