@@ -1,8 +1,11 @@
+import type { BoardPicture } from "../src/board/stream.ts";
+import { terminalBoard } from "../src/cli/board/terminal-board.ts";
+import { firstPlace } from "../src/cli/board/terminal-keys.ts";
 import type { StyledLine } from "../src/cli/command-line/terminal.ts";
+import { demoBand } from "../src/cli/demo/demo-band.ts";
 import { silentLog } from "../src/cli/demo/demo-run.ts";
-import { board } from "../src/cli/demo/demo-screen.ts";
-import { Director } from "../src/cli/demo/demo-stage.ts";
-import { startLiveDemo } from "../src/cli/demo/live-demo.ts";
+import { Director, demoFeed } from "../src/cli/demo/demo-stage.ts";
+import { type LiveDemo, startLiveDemo } from "../src/cli/demo/live-demo.ts";
 import { instant, type Millis, parseInstant, plus, seconds } from "../src/core/time/time.ts";
 import { eventLoopTurn } from "../src/runtime/real-clock.ts";
 import { VirtualClock } from "../src/sim/time/virtual-clock.ts";
@@ -35,12 +38,33 @@ export async function boardAt(moment: PictureMoment): Promise<readonly StyledLin
   const running = demo.run(() => {});
   try {
     await clock.runUntil(plus(startAt, moment.after));
-    const picture = new Director({ demo, speed: 60, isPaced: true }).picture();
-    return board({ ...picture, kubeconfig: "/tmp/lastcall-demo/kubeconfig" }, moment);
+    return demoScreen({ demo, clock, kubeconfig: "/tmp/lastcall-demo/kubeconfig" }, moment);
   } finally {
     await demo.close();
     await running;
   }
+}
+
+interface DrawnDemo {
+  readonly demo: LiveDemo;
+  readonly clock: VirtualClock;
+  readonly kubeconfig: string;
+  readonly address?: string;
+}
+
+/** What a terminal shows of a demo at this instant. */
+export function demoScreen(
+  { demo, clock, ...addresses }: DrawnDemo,
+  size: Pick<PictureMoment, "columns" | "rows">,
+): readonly StyledLine[] {
+  const director = new Director({ demo, speed: 60, isPaced: true });
+  const band = demoBand({ ...director.picture(), ...addresses }, size);
+  let picture: BoardPicture | undefined;
+  demoFeed({ demo, director, clock, real: clock }).subscribe((message) => {
+    if (message.kind === "Picture") ({ picture } = message);
+  });
+  if (picture === undefined) throw new Error("the feed has no picture");
+  return terminalBoard(picture, clock.now(), { ...firstPlace, ...size, band }).lines;
 }
 
 /** The picture of the README, by path. */

@@ -1,11 +1,9 @@
 /**
- * What the demo shows at one instant, in a terminal and in a browser: two fleets with the same
- * fate, one with Lastcall and one without. Everything on either screen is derived from this.
+ * What the demo shows above its board at one instant, in a terminal and in a browser: two fleets
+ * with the same fate, one with Lastcall and one without.
  */
 
-import type { WindowState } from "../core/limits/windows.ts";
 import { allOf, counted, isOrAre, wasOrWere } from "../core/reason/counted.ts";
-import type { Reason } from "../core/reason/reason.ts";
 import { between, type Instant } from "../core/time/time.ts";
 import type { FleetFigures } from "./stream.ts";
 
@@ -20,16 +18,14 @@ export interface DemoPicture {
   /** Paused by the page of a node, until it is left. */
   readonly isReading: boolean;
   readonly story: Story;
+  /** The audit's verdict on the workloads of each policy's nodes; none until the first audit. */
+  readonly audits: readonly string[];
   /** By name. */
-  readonly policies: readonly BoardPolicy[];
-  /** By zone, then by name. */
   readonly nodes: readonly BoardNode[];
   /** How many there are in addition to `nodes`, in a large fleet in a browser. */
   readonly unseen?: number | undefined;
   /** The notice in Lastcall's fleet, while it is running and shortly after. */
   readonly notice?: BoardNotice | undefined;
-  /** What happened recently, newest first. */
-  readonly news: readonly BoardNews[];
   readonly withLastcall: FleetFigures;
   readonly without: FleetFigures;
 }
@@ -91,31 +87,17 @@ export type Story =
       readonly without: FleetFigures;
     };
 
-export interface BoardPolicy {
-  readonly name: string;
-  /** Why it cannot be read, naming the field: nothing leaves under it. */
-  readonly problem?: string | undefined;
-  readonly windows: WindowState;
-  /** The sentence of its forecast. */
-  readonly forecast: string;
-  /** The audit's verdict on the workloads of its nodes; absent until the first audit. */
-  readonly audit?: string | undefined;
-}
-
-/** One machine's place in the fleet, and what it is doing. */
+/** A place in the fleet: its machine, and what that is doing. */
 export interface BoardNode {
   readonly name: string;
-  readonly zone: string;
   readonly bornAt: Instant;
-  readonly doing: NodeActivity;
+  readonly doing: DemoMachineState;
   /** The machine at the same place in the fleet without Lastcall. */
-  readonly twin?: BoardTwin | undefined;
+  readonly twin?: { readonly bornAt: Instant; readonly doing: DemoMachineState } | undefined;
 }
 
-export interface BoardTwin {
-  readonly bornAt: Instant;
-  readonly doing: "Working" | "Taken" | "Gone" | "Booting";
-}
+/** `Taken`: it has its notice. `Leaving`: its departure is under way. `Gone`: it is off. */
+export type DemoMachineState = "Working" | "Leaving" | "Taken" | "Gone" | "Booting";
 
 /** One machine's notice: its pods against its clock. */
 export interface BoardNotice {
@@ -137,42 +119,6 @@ export interface BoardPod {
   readonly endedAt?: Instant | undefined;
   /** It was killed before its program had ended. */
   readonly isKilled?: boolean | undefined;
-}
-
-export type NodeActivity =
-  /** Running without a departure yet. */
-  | { readonly kind: "Working" }
-  | {
-      readonly kind: "Scheduled";
-      readonly departAt: Instant;
-      readonly deadlineAt: Instant | undefined;
-      readonly why: Reason;
-    }
-  /** Its time has come, and something holds it. */
-  | { readonly kind: "Held"; readonly why: Reason | undefined }
-  | {
-      readonly kind: "Draining";
-      readonly podsLeft: number;
-      readonly podsTotal: number;
-      readonly blocked: number;
-    }
-  | { readonly kind: "Releasing" }
-  | { readonly kind: "RollingBack" }
-  /** The cloud preempts it: its notice, and what is left to do before the deadline. */
-  | {
-      readonly kind: "Taken";
-      readonly deadlineAt: Instant;
-      readonly podsLeft?: number | undefined;
-    }
-  | { readonly kind: "Gone" }
-  | { readonly kind: "Booting" };
-
-export interface BoardNews {
-  readonly at: Instant;
-  readonly node: string;
-  /** The outcome of a departure; `Noticed` and `Drained` for a node that the cloud preempts. */
-  readonly what: string;
-  readonly message: string;
 }
 
 /** The story in a sentence or two; `span` formats a duration for its reader. */

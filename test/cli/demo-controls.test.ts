@@ -1,39 +1,31 @@
 import { describe, expect, it } from "vitest";
-import {
-  type Controls,
-  firstControls,
-  type Key,
-  keyHelp,
-  keysIn,
-  pressed,
-} from "../../src/cli/demo/controls.ts";
+import { type DemoKey, demoKeyOf } from "../../src/board/demo-picture.ts";
+import { type Controls, demoKeyHelp, firstControls, pressed } from "../../src/cli/demo/controls.ts";
 
 describe("The keys of the demo", () => {
-  it.each<[string, readonly Key[]]>([
-    [" ", ["Pause"]],
-    ["+", ["Faster"]],
-    ["=", ["Faster"]],
-    ["-", ["Slower"]],
-    ["N", ["NextEvent"]],
-    ["si", ["Sort", "Interrupt"]],
-    ["\u0003", ["Quit"]],
-    ["x", []],
+  it.each<readonly [string, DemoKey | undefined]>([
+    [" ", "Pause"],
+    ["+", "Faster"],
+    ["=", "Faster"],
+    ["-", "Slower"],
+    ["N", "NextEvent"],
+    ["i", "Interrupt"],
+    ["x", undefined],
+    // The keys of the board.
+    ...["s", "q", "/", "\r", "j", "k", "g", "G"].map((key) => [key, undefined] as const),
     // The up arrow, and a sequence that contains a key's letter.
-    ["\u001b[A", []],
-    ["\u001bn", []],
-  ])("%j means %j", (text, expected) => {
-    expect(keysIn(text)).toEqual(expected);
+    ["\u001b[A", undefined],
+    ["\u001bn", undefined],
+  ])("%j means %j", (key, expected) => {
+    expect(demoKeyOf(key)).toBe(expected);
   });
 
   it("are exactly the keys that the help shows", () => {
-    const shown = keyHelp.flatMap(([key]) => keysIn(key === "space" ? " " : key.replace(" ", "")));
-    const all: readonly Key[] = [
-      ...(["Pause", "Faster", "Slower", "NextEvent", "Interrupt", "Sort", "Quit"] as const),
-    ];
-    expect(shown).toEqual(all);
+    const keys = demoKeyHelp.flatMap(([key]) => (key === "space" ? [" "] : key.split(" ")));
+    expect(keys.map(demoKeyOf)).toEqual(["Pause", "Faster", "Slower", "NextEvent", "Interrupt"]);
   });
 
-  it.each<[Key, Partial<Controls>, Partial<Controls>]>([
+  it.each<[DemoKey, Partial<Controls>, Partial<Controls>]>([
     ["Pause", {}, { paused: true }],
     ["Pause", { paused: true }, { paused: false }],
     ["Pause", { skipPast: 3 }, { paused: true, skipPast: undefined }],
@@ -41,8 +33,6 @@ describe("The keys of the demo", () => {
     ["Faster", { times: 64 }, { times: 64 }],
     ["Slower", {}, { times: 0.5 }],
     ["NextEvent", { paused: true }, { paused: false, skipPast: 5 }],
-    ["Sort", {}, { sort: "Name" }],
-    ["Sort", { sort: "Name" }, { sort: "Leaving" }],
     ["Interrupt", { paused: true }, { paused: false }],
     ["Read", {}, { paused: true, isReading: true }],
     ["Read", { skipPast: 3 }, { paused: true, skipPast: undefined }],

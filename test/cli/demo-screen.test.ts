@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { plainText } from "../../src/cli/command-line/terminal.ts";
 import { demoStartAt, silentLog } from "../../src/cli/demo/demo-run.ts";
-import { board } from "../../src/cli/demo/demo-screen.ts";
-import { Director } from "../../src/cli/demo/demo-stage.ts";
 import { type LiveDemo, startLiveDemo } from "../../src/cli/demo/live-demo.ts";
 import { minutes, plus } from "../../src/core/time/time.ts";
 import { eventLoopTurn } from "../../src/runtime/real-clock.ts";
 import { VirtualClock } from "../../src/sim/time/virtual-clock.ts";
+import { demoScreen } from "../../tools/demo-picture.ts";
 
 const clock = new VirtualClock({ startAt: demoStartAt, settle: eventLoopTurn });
 let demo: LiveDemo;
@@ -18,10 +17,9 @@ beforeAll(() => {
 afterAll(() => demo.close());
 
 function screen(columns: number, rows: number): string {
-  const director = new Director({ demo, speed: 60, isPaced: true });
   const address = "http://127.0.0.1:8087/pXk3v0_Jm8Q2c-Yt/?token=ZzsDNM2jIl_a4Pj8";
-  const look = { kubeconfig: "/tmp/demo/config", address, hasKeys: true };
-  const lines = board({ ...director.picture(), ...look }, { columns, rows });
+  const drawn = { demo, clock, kubeconfig: "/tmp/demo/config", address };
+  const lines = demoScreen(drawn, { columns, rows });
   return `${lines.map((line) => plainText(line).trimEnd()).join("\n")}\n`;
 }
 

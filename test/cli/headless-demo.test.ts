@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { totalLines } from "../../src/cli/demo/board-row.ts";
 import { headlessTable, runSimulation, silentLog } from "../../src/cli/demo/demo-run.ts";
+import { totalLines } from "../../src/cli/demo/fleet-totals.ts";
 import { options } from "../../src/config/options/options.ts";
 import { hours, instant } from "../../src/core/time/time.ts";
 import type { FleetCourse } from "../../src/sim/demo/demo-world.ts";

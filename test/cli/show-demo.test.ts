@@ -154,19 +154,27 @@ describe("The demo on a terminal", () => {
     const frames: string[] = [];
     // The clock is paused at once, so that nothing is drawn twice; then it runs to the first event.
     const script: readonly (readonly [shown: RegExp, key: string])[] = [
-      [/60x/, " "],
+      [/60x[\s\S]*^>spot-\S+ /m, " "],
       [/PAUSED/, "s"],
-      [/PAUSED/, "+"],
+      [/PAUSED[\s\S]*^>spot-b-/m, "\u001b[B"],
+      [/PAUSED[\s\S]*^ spot-b-\S+ .*\n>spot-/m, "+"],
       [/PAUSED/, " "],
+      // The page of a node pauses the demo, and leaving it ends that pause.
+      [/120x/, "\r"],
+      [/PAUSED while a node is open[\s\S]*^ Zone +europe/m, "\u001b"],
+      // What is typed into the filter is no key of the demo.
+      [/120x[\s\S]*describe/, "/"],
+      [/ \/_ /, "n"],
+      [/120x[\s\S]* \/n_ /, "\u001b"],
       [/120x/, "n"],
-      [/Noticed/, "i"],
-      [/Noticed[\s\S]*Noticed/, "p"],
+      [/^ NOTICE {2}/m, "i"],
+      [/^ Leaving +2 nodes are leaving now, both on a notice/m, "p"],
     ];
     let step = 0;
     const draw = (frame: string): void => {
       frames.push(frame);
       const [shown, key] = script[step] ?? [/PAUSED/, undefined];
-      if (!shown.test(frame)) return;
+      if (!shown.test(frame.replaceAll("\u001b[K\r\n", "\n"))) return;
       step += 1;
       if (key === undefined) heard.interrupt();
       else queueMicrotask(() => keyboard.press(key));

@@ -163,6 +163,34 @@ describe("The board on a terminal", () => {
     await shown;
   });
 
+  it("describes nothing at Enter if nothing is listed", async () => {
+    await walk([
+      ["/", "n10"],
+      ["x", ""],
+      ["\r", ""],
+      ["\r", ""],
+      ["\u001b", "n10"],
+    ]);
+  });
+
+  it("stays at the top while nobody has moved, and with a selected row wherever that goes", async () => {
+    const moved = (id: string) => ({
+      rows: { set: [{ ...(rowOf("n9") as object), id } as never], gone: [] },
+    });
+    const rows = Array.from({ length: 5 }, (_, index) => rowOf(`n${index + 1}`));
+    const shown = world.start();
+    world.tell({ kind: "Picture", id: "a.1", clock: told, picture: { ...picture, rows } });
+    expect(world.last()).toMatch(/^>n1 /m);
+    world.tell({ kind: "Change", id: "a.2", after: "a.1", clock: told, change: moved("n1") });
+    expect(world.last()).toMatch(/^>n2 /m);
+    world.press("j");
+    expect(world.last()).toMatch(/^>n3 /m);
+    world.tell({ kind: "Change", id: "a.3", after: "a.2", clock: told, change: moved("n3") });
+    expect(world.last()).toMatch(/^>n9 /m);
+    world.stopping.abort();
+    await shown;
+  });
+
   it("redraws on a resize", async () => {
     const shown = world.start();
     await settle();

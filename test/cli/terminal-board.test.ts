@@ -54,6 +54,15 @@ describe("The board in a terminal", () => {
     );
   });
 
+  it("cuts what happened between words, since half a number is another number", () => {
+    const explain = "gone is gone; all its pods were drained in the first 90 s of 120.";
+    const cut = textOf(pictureOf({ past: [{ ...past, explain }] }));
+    expect(cut).toContain(" drained in the first …");
+    expect(textOf(pictureOf({ past: [{ ...past, explain }] }), { columns: 100 })).toContain(
+      explain,
+    );
+  });
+
   it("marks the rows of a dry run, which does not make anybody leave", () => {
     const policies = [{ ...policy, isDryRun: true }];
     const rows = [row("n1"), row("n2", { cause: "Manual", plannedBy: null, reason: "Requested" })];
@@ -269,6 +278,18 @@ describe("The board in a terminal", () => {
 });
 
 describe("The headline at 80 columns", () => {
+  it("tells a broken policy in full, also if more policies are listed than fit", () => {
+    const problem = 'spec.windows[0].timeZone: found "Local", expected an IANA time zone';
+    const names = ["a", "b", "c", "d", "e"];
+    const lines = names.map((policy) => line("Policy", "On schedule", { policy }));
+    const text = `It cannot be read, and its 18 nodes stay: ${problem}`;
+    const broken = line("Policy", text, { policy: "spot", tone: "Bad" });
+    const shown = textOf(pictureOf({}, { headline: [...lines, broken] }));
+    expect(shown.replaceAll(/\s+/g, " ")).toContain(text);
+    expect(shown).toMatch(/^ and 3 more policies$/m);
+    expect(shown).toMatch(/^ a .*\n b /m);
+  });
+
   it("keeps the end of each long name", () => {
     const names = ["x7km", "p566", "omu9"].map((end) => `gke-prod-euw1-spot-n2d-3f9ac21b-${end}`);
     const held = line("Held", `3 nodes are on hold (${names.join(", ")})`);

@@ -87,8 +87,18 @@ describe("A node that is described", () => {
     expect(last.lines.map(plainText).join("\n")).not.toMatch(/S1$/m);
   });
 
-  it("leads back to the list if the node is gone", () => {
-    const text = textOf(pictureOf({ rows: [] }), node);
-    expect(text).toContain("NODE");
+  it("leads back to the list, and to no other node, once it is gone", () => {
+    expect(textOf(pictureOf({ rows: [] }), node)).toContain("NODE");
+    const look = { ...small, ...node, selected: "gone" };
+    const { lines, mode } = terminalBoard(pictureOf(), now, look);
+    expect(mode).toBe("List");
+    expect(lines.map(plainText).join("\n")).toMatch(/NODE[\s\S]*Enter describe/);
+  });
+
+  it("stays, although the filter does not show it any more", () => {
+    const look = { ...small, ...node, selected: "n2", filter: "n1" };
+    const { lines, mode, selected } = terminalBoard(pictureOf(), now, look);
+    expect([mode, selected]).toEqual(["Node", "n2"]);
+    expect(lines.map(plainText).join("\n")).toMatch(/^ n2$/m);
   });
 });

@@ -1,6 +1,6 @@
 import type { CommandPlace } from "../../board/act/act.ts";
 import { OperatorActs } from "../../board/act/operator-acts.ts";
-import { BoardFeed } from "../../board/board-feed.ts";
+import type { BoardFeed } from "../../board/board-feed.ts";
 import { type BoardRoutesOptions, boardRoutes } from "../../board/board-routes.ts";
 import { DrainLog } from "../../board/node-page.ts";
 import {
@@ -17,7 +17,6 @@ import {
   type KeptHistory,
   readHistory,
 } from "../../board/outcome/ended-departures.ts";
-import type { FleetFacts } from "../../board/stream.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet } from "../../contracts/cluster.ts";
 import type {
@@ -47,15 +46,14 @@ export interface BoardServerOptions {
   readonly entry: PageText;
   readonly api: KubeApi;
   readonly fleet: Fleet;
+  /** Its pictures, which the caller computes. */
+  readonly feed: BoardFeed;
   /** The cluster's time, which in the demo is not wall-clock time. */
   readonly clusterClock: Clock;
-  readonly rate: () => number;
   /** How a command copied from the board reaches the same cluster. */
   readonly place: CommandPlace;
-  readonly state: () => FleetFacts;
   readonly rng: Rng;
   readonly io: Pick<CommandIo, "clock" | "files">;
-  readonly ended?: EndedDepartures | undefined;
   readonly counted?: BoardRoutesOptions["counted"];
   /** Called whenever a page requests something. */
   readonly onLook?: (() => void) | undefined;
@@ -66,23 +64,14 @@ export interface BoardServerOptions {
 export interface ServedBoard {
   /** A one-time address that lets one browser in; replaced each time it has been used. */
   url(): string;
-  /** Rejects if the fleet can no longer be watched; resolves when the board is closed. */
-  readonly running: Promise<void>;
-  /** Refreshes everything that is not part of the fleet. */
-  refresh(): void;
   close(): Promise<void>;
 }
 
 /** Serves the board for a fleet. Throws PORT_TAKEN, USAGE and INPUT_UNREADABLE. */
 export async function startBoard(options: BoardServerOptions): Promise<ServedBoard> {
-  const { address, entry, place, api, fleet, clusterClock, rate, state, rng, io } = options;
+  const { address, entry, place, api, fleet, feed, clusterClock, rng, io } = options;
   const files = await pageFiles(io.files);
   const now = () => clusterClock.now();
-  const feed = new BoardFeed({
-    ...{ fleet, state, hasReleaser, clock: io.clock, ended: options.ended },
-    cluster: { now, rate },
-    run: Math.floor(rng() * 2 ** 32).toString(36),
-  });
   const pods = new KubeNodePods({ api, clock: clusterClock, rng });
   const acts = new OperatorActs({
     ...{ fleet, pods, now, place },
@@ -106,16 +95,11 @@ export async function startBoard(options: BoardServerOptions): Promise<ServedBoa
   });
   const over = new AbortController();
   drainLog.follow(over.signal);
-  const running = feed.run(over.signal);
-  // The caller awaits it later; until then its rejection must not count as unhandled.
-  running.catch(() => undefined);
   return {
-    running,
     url: () => server.url(),
-    refresh: () => feed.refresh(),
     close: async () => {
       over.abort();
-      await Promise.allSettled([running, server.close()]);
+      await server.close();
     },
   };
 }

@@ -14,12 +14,27 @@ import {
   type StyledLine,
   spanText,
   type Tone,
+  widthOf,
   wrapped,
 } from "../command-line/terminal.ts";
 import { dayAndTime, headlineLines } from "./terminal-headline.ts";
 import type { TerminalPlace } from "./terminal-keys.ts";
 import { nodeLines } from "./terminal-node.ts";
 import { inOrder, nameWidth, nodeTable } from "./terminal-table.ts";
+
+/** A key, or several of a kind, and what it does. */
+export type KeyHelp = readonly [key: string, does: string];
+
+/** What is shown above the board, as the demo's two fleets are. */
+export interface TerminalBand {
+  /** In place of the board's own first line. */
+  readonly title: StyledLine;
+  /** Between the first line and the headline, above the list of nodes. */
+  readonly lines: readonly StyledLine[];
+  /** More of it, about what happens now, in at most that many lines. */
+  readonly happening: (rows: number) => readonly StyledLine[];
+  readonly keys: readonly KeyHelp[];
+}
 
 export interface TerminalLook {
   readonly sort: TerminalPlace["sort"];
@@ -35,14 +50,20 @@ export interface TerminalLook {
   readonly rows: number;
   /** The departures of a node with their steps. */
   readonly departuresOf?: ((node: string) => NodeDepartures | undefined) | undefined;
+  readonly band?: TerminalBand | undefined;
 }
 
 export interface TerminalBoard {
   readonly lines: readonly StyledLine[];
+  /** `List` if the node that was described is gone. */
+  readonly mode: TerminalPlace["mode"];
   /** The scroll position in the list of nodes, and how many are shown at once. */
   readonly scroll: number;
   readonly page: number;
-  /** The selected row: its place in the list, and its id; none if nothing is listed. */
+  /**
+   * The selected row: its place in the list, and its id; none if nothing is listed, and for the
+   * first row unless a person has selected or found it.
+   */
   readonly cursor: number;
   readonly selected: string | null;
   readonly nodeScroll: number;
@@ -53,29 +74,52 @@ const [mostMissing, mostPast] = [3, 6];
 /** Nodes have at least this many lines before past departures get any. */
 const fewestNodes = 5;
 
+/**
+ * What is left for the list while something happens: a headline of two lines, an empty line, the
+ * heads, a node, and how many more there are.
+ */
+const rowsForList = 6;
+/** With fewer rows below the band, the nodes matter more than the keys. */
+const rowsForKeys = 8;
+
 /** The board of a live cluster, in at most as many lines and columns as fit. */
 export function terminalBoard(
   picture: BoardPicture,
   now: Instant,
   look: TerminalLook,
 ): TerminalBoard {
-  const { columns, rows, sort, filter = "", mode = "List" } = look;
+  const { columns, rows, sort, filter = "", band } = look;
   const listed = isKnown(picture) ? inOrder(filteredRows(picture.rows, filter), sort) : [];
   const cursor = look.cursor === undefined ? undefined : cursorIn(listed, look);
-  const selected = listed[cursor ?? -1];
-  const foot = rows >= 8 ? [keyLine(look)] : [];
+  const described = look.mode === "Node" ? describedRow(picture, listed[cursor ?? -1], look) : null;
+  const mode = look.mode === "Node" && described === null ? "List" : (look.mode ?? "List");
+  const isKeyed = rows - (mode === "Node" ? 0 : (band?.lines.length ?? 0)) >= rowsForKeys;
+  const foot = isKeyed ? keyLines({ ...look, mode }) : [];
+  const space = rows - foot.length;
   const body =
-    mode === "Node" && selected !== undefined
-      ? describedNode(picture, { row: selected, now, look, space: rows - foot.length })
-      : listOf(picture, { listed, now, look: { ...look, cursor }, space: rows - foot.length });
-  const air = Array.from({ length: Math.max(0, rows - body.lines.length - foot.length) }, () => []);
+    described === null
+      ? listOf(picture, { listed, now, look: { ...look, cursor }, space })
+      : describedNode(picture, { row: described, now, look, space });
+  const air = Array.from({ length: Math.max(0, space - body.lines.length) }, () => []);
   const lines = [...body.lines, ...air, ...foot];
+  const isFirst = look.selected == null && cursor === 0 && filter === "";
+  const selected = described ?? (isFirst ? undefined : listed[cursor ?? -1]);
   return {
     ...{ scroll: look.scroll, page: look.page ?? 1, nodeScroll: 0 },
     ...body,
-    ...{ cursor: cursor ?? 0, selected: selected?.id ?? null },
+    ...{ mode, cursor: cursor ?? 0, selected: selected?.id ?? null },
     lines: lines.slice(0, rows).map((line) => clipped(line, columns)),
   };
+}
+
+/** The node that was selected, also if the filter no longer shows it, but never another one. */
+function describedRow(
+  picture: BoardPicture,
+  atCursor: BoardRow | undefined,
+  { selected }: Pick<TerminalLook, "selected">,
+): BoardRow | null {
+  if (selected == null) return atCursor ?? null;
+  return (isKnown(picture) && picture.rows.find(({ id }) => id === selected)) || null;
 }
 
 /** The place of the selected row, wherever it is by now. */
@@ -96,12 +140,18 @@ interface ListInput {
 }
 
 function listOf(picture: BoardPicture, { listed, now, look, space }: ListInput) {
-  const { columns, filter = "" } = look;
+  const { columns, rows, filter = "", band } = look;
   const isShown = isKnown(picture);
+  const top = [...headLines(picture, now, band), ...(band?.lines ?? [])];
+  const spare = space - top.length - rowsForList;
+  const happening = band?.happening(spare) ?? [];
+  const gap = happening.length > 0 && happening.length + 1 < spare ? [[]] : [];
+  const above = [...top, ...happening, ...gap];
+  const beside = rows - (band === undefined ? 0 : above.length);
   const head = [
-    ...headLines(picture, now),
+    ...above,
     ...troubleLines(picture, { now, columns }),
-    ...(isShown ? headlineLines(picture, { now, ...look }) : []),
+    ...(isShown ? headlineLines(picture, { now, columns, rows: beside }) : []),
     ...(filter === "" || !isShown
       ? [[]]
       : [filterLine(listed.length, picture.rows.length, filter)]),
@@ -124,8 +174,8 @@ interface NodeInput extends Omit<ListInput, "listed"> {
 }
 
 function describedNode(picture: BoardPicture, { row, now, look, space }: NodeInput) {
-  const { columns, departuresOf, nodeScroll: wanted = 0 } = look;
-  const head = [...headLines(picture, now), ...troubleLines(picture, { now, columns }), []];
+  const { columns, departuresOf, nodeScroll: wanted = 0, band } = look;
+  const head = [...headLines(picture, now, band), ...troubleLines(picture, { now, columns }), []];
   const of = departuresOf?.(row.node);
   const lines = nodeLines(row, picture, { now, columns, of });
   const room = Math.max(1, space - head.length);
@@ -134,7 +184,12 @@ function describedNode(picture: BoardPicture, { row, now, look, space }: NodeInp
 }
 
 /** The number of nodes is not shown before it is known. */
-function headLines(picture: BoardPicture, now: Instant): readonly StyledLine[] {
+function headLines(
+  picture: BoardPicture,
+  now: Instant,
+  band: TerminalBand | undefined,
+): readonly StyledLine[] {
+  if (band !== undefined) return [band.title];
   const { fleet, rows } = picture;
   const count = rows.length === 1 ? "1 node of " : `${rows.length} nodes of `;
   const nodes = isKnown(picture) ? count : "";
@@ -174,16 +229,26 @@ function pastLines(
   if (shown.length === 0) return [];
   return [
     [],
-    ...shown.map(({ endedAt, outcome, explain, node }) => [
-      cell(` ${dayAndTime(instant(endedAt))}  `, "dim"),
-      cell(`${outcome.padEnd(10)}  `, outcome === "Planned" ? "good" : "warn"),
-      cell(cutName(node, nameWidth(columns))),
-      cell(explain.startsWith(`${node} `) ? explain.slice(node.length) : `: ${explain}`),
-    ]),
+    ...shown.map(({ endedAt, outcome, explain, node }) => {
+      const heads = [
+        cell(` ${dayAndTime(instant(endedAt))}  `, "dim"),
+        cell(`${outcome.padEnd(10)}  `, outcome === "Planned" ? "good" : "warn"),
+        cell(cutName(node, nameWidth(columns))),
+      ];
+      const text = explain.startsWith(`${node} `) ? explain.slice(node.length) : `: ${explain}`;
+      return [...heads, cell(inWords(text, columns - widthOf(heads)))];
+    }),
   ];
 }
 
-const keyHelp: Readonly<Record<TerminalPlace["mode"], readonly (readonly [string, string])[]>> = {
+/** As many whole words as fit: a truncated number would be a different number. */
+function inWords(text: string, columns: number): string {
+  const [first = "", ...more] = wrapped(text, columns);
+  if (more.length === 0) return first;
+  return `${wrapped(text, columns - 2)[0] ?? ""} …`;
+}
+
+const keyHelp: Readonly<Record<TerminalPlace["mode"], readonly KeyHelp[]>> = {
   List: [
     ["↑ ↓ PgUp PgDn", "move"],
     ["Enter", "describe"],
@@ -202,12 +267,22 @@ const keyHelp: Readonly<Record<TerminalPlace["mode"], readonly (readonly [string
   ],
 };
 
-function keyLine({ mode = "List", filter = "" }: TerminalLook): StyledLine {
-  const typing = mode === "Filter" ? [cell(` /${filter}_ `, "strong")] : [];
+/** The keys that have a meaning now, those of the band first, on as many lines as they take. */
+function keyLines({ mode = "List", filter = "", band, columns }: TerminalLook) {
+  const typing: StyledLine = mode === "Filter" ? [cell(` /${filter}_`, "strong")] : [];
   const isFiltered = mode === "List" && filter !== "";
-  const keys = isFiltered ? [["Esc", "show all"] as const, ...keyHelp.List] : keyHelp[mode];
-  return [
-    ...typing,
-    ...keys.flatMap(([key, does]) => [cell(` ${key}`, "strong"), cell(` ${does} `, "dim")]),
+  const keys: readonly KeyHelp[] = [
+    ...(mode === "Filter" ? [] : (band?.keys ?? [])),
+    ...(isFiltered ? [["Esc", "show all"] as const] : []),
+    ...keyHelp[mode],
   ];
+  const lines: StyledLine[] = [typing];
+  for (const [key, does] of keys) {
+    const last = lines.at(-1) ?? [];
+    const cells = [cell(` ${key}`, "strong"), cell(` ${does}`, "dim")];
+    const longer = last.length === 0 ? cells : [...last, cell(" "), ...cells];
+    if (last.length > 0 && widthOf(longer) > columns) lines.push(cells);
+    else lines[lines.length - 1] = longer;
+  }
+  return lines;
 }

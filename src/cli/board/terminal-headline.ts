@@ -3,10 +3,12 @@ import { reasonWords } from "../../board/reason-words.ts";
 import type { BoardPicture, PolicyCard } from "../../board/stream.ts";
 import type { HeadlineTone } from "../../core/plan/headline.ts";
 import { formatInstant, type Instant, parseInstant } from "../../core/time/time.ts";
-import { cell, type StyledLine, type Tone } from "../command-line/terminal.ts";
+import { cell, type StyledLine, type Tone, wrapped } from "../command-line/terminal.ts";
 
 /** How many policies are listed; the rest are counted. */
 const mostPolicies = 3;
+/** What a person has to look at is told on up to this many lines, everything else on one. */
+const mostLines = 3;
 /** With fewer rows, the nodes matter more than what is as it should be. */
 const rowsForAll = 20;
 
@@ -23,7 +25,10 @@ export function headlineLines(
   { fleet, policies }: BoardPicture,
   { now, columns, rows }: HeadlineLook,
 ): readonly StyledLine[] {
-  const about = fleet.headline.filter(({ policy }) => policy !== null);
+  // What a person has to look at is never among those that are only counted.
+  const about = fleet.headline
+    .filter(({ policy }) => policy !== null)
+    .toSorted((a, b) => Number(b.tone === "Bad") - Number(a.tone === "Bad"));
   const rest = about.length - mostPolicies;
   const shown = [
     ...about.slice(0, mostPolicies),
@@ -34,7 +39,7 @@ export function headlineLines(
   const names = shown.map(({ subject, policy }) => policy ?? subject);
   const width = Math.min(Math.max(...names.map((name) => name.length)), Math.floor(columns / 4));
   const mostOfName = Math.floor(columns / 3);
-  const lines = shown.map((one): StyledLine => {
+  const lines = shown.map((one): readonly StyledLine[] => {
     const card = policies.find(({ name }) => name === one.policy);
     const isClosed = card !== undefined && isShut(card, now);
     const waiting = one.waiting.map(
@@ -42,16 +47,24 @@ export function headlineLines(
     );
     const held = waiting.length === 0 ? "" : `Held: ${waiting.join(", ")}`;
     const text = [isClosed ? "Closed for departures" : "", one.text, held];
-    return [
-      cell(` ${fitted(one.policy ?? one.subject, width)}  `, "strong"),
-      cell(
-        withCutNames(withShortTimes(text.filter(Boolean).join(". ")), mostOfName),
-        tones[one.tone],
-      ),
-    ];
+    const said = withShortTimes(text.filter(Boolean).join(". "));
+    const parts =
+      one.tone === "Bad" ? firstLines(said, columns - width - 4) : [withCutNames(said, mostOfName)];
+    return parts.map((part, index) => {
+      const name = index === 0 ? fitted(one.policy ?? one.subject, width) : " ".repeat(width);
+      return [cell(` ${name}  `, "strong"), cell(part, tones[one.tone])];
+    });
   });
   const more = rest > 0 ? [[cell(` and ${rest} more policies`, "dim")]] : [];
-  return [...lines.slice(0, mostPolicies), ...more, ...lines.slice(mostPolicies)];
+  return [...lines.slice(0, mostPolicies).flat(), ...more, ...lines.slice(mostPolicies).flat()];
+}
+
+function firstLines(text: string, columns: number): readonly string[] {
+  const all = wrapped(text, columns);
+  if (all.length <= mostLines) return all;
+  return wrapped(text, columns - 2)
+    .slice(0, mostLines)
+    .map((line, index) => (index === mostLines - 1 ? `${line} …` : line));
 }
 
 function fitted(text: string, width: number): string {

@@ -9,7 +9,10 @@ export interface TerminalPlace {
   readonly mode: "List" | "Filter" | "Node";
   /** The place of the selected row, counted from the top of the list. */
   readonly cursor: number;
-  /** The id of the selected row, kept when the list changes; null: the one at `cursor`. */
+  /**
+   * The id of the selected row, kept when the list changes; null: the one at `cursor`, as is the
+   * first one until a person selects or finds another.
+   */
   readonly selected: string | null;
   /** How many lines are scrolled out above: of the list, or of the node's description. */
   readonly scroll: number;
@@ -46,7 +49,7 @@ export function placeAfter(place: TerminalPlace, key: string): TerminalPlace {
   if (step !== undefined) return { ...place, cursor: place.cursor + step, selected: null };
   if (enterKeys.includes(key)) return { ...place, mode: "Node", nodeScroll: 0 };
   if (key === "/") return { ...top(place), mode: "Filter", filter: "" };
-  if (key !== "s") return place;
+  if (key.toLowerCase() !== "s") return place;
   return { ...top(place), sort: place.sort === "Leaving" ? "Name" : "Leaving" };
 }
 

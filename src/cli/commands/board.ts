@@ -1,7 +1,5 @@
 import { resolve } from "node:path";
 import { BoardFeed } from "../../board/board-feed.ts";
-import { nodePage } from "../../board/node-page.ts";
-import type { EndedDepartures } from "../../board/outcome/ended-departures.ts";
 import type { BoardRights, FleetFacts } from "../../board/stream.ts";
 import { clusterPolicyReader } from "../../config/policy/parse-policy-object.ts";
 import type { Fleet } from "../../contracts/cluster.ts";
@@ -15,13 +13,8 @@ import { PermittedApi } from "../../kube/watch/collection.ts";
 import { openBrowser } from "../../runtime/child-process.ts";
 import { loopbackOf } from "../../server/page-server.ts";
 import { ConnectionWatch, RightsWatch, watchPauseMs } from "../board/connection-watch.ts";
-import { showTerminalBoard } from "../board/show-terminal-board.ts";
-import {
-  type BoardServerOptions,
-  openHistory,
-  PrometheusOutcomes,
-  startBoard,
-} from "../board/start-board.ts";
+import { departureSteps, showTerminalBoard } from "../board/show-terminal-board.ts";
+import { openHistory, PrometheusOutcomes, startBoard } from "../board/start-board.ts";
 import { ClusterClock, connect } from "../cluster/connect.ts";
 import { OperationWatch } from "../cluster/operation-watch.ts";
 import type { CommandInput, CommandIo, CommandRun } from "../command-line/command.ts";
@@ -43,7 +36,8 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   const connected = await connect({ ...options, probesConnections: true, onSilent }, io);
   const { api, access, close } = connected;
   let shown: ShownBoard | undefined;
-  const refresh = () => shown?.refresh();
+  let feed: BoardFeed | undefined;
+  const refresh = () => feed?.refresh();
   const seen = new PermittedApi({ api, clock, onMissing: refresh });
   const rights = new RightsWatch({ api, clock, onChange: refresh });
   const clusterClock = new ClusterClock(api, clock);
@@ -81,7 +75,11 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
   const ended = history?.ended;
   try {
     const counting = counted === undefined ? undefined : () => counted.ask();
-    const rate = () => clusterClock.rate();
+    feed = new BoardFeed({
+      ...{ fleet, state, hasReleaser, clock, ended },
+      cluster: { now: () => clusterClock.now(), rate: () => clusterClock.rate() },
+      run: Math.floor(rng() * 2 ** 32).toString(36),
+    });
     const { kubeconfig } = options;
     const place = {
       kubeconfig: kubeconfig === undefined ? undefined : resolve(kubeconfig),
@@ -92,11 +90,11 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
     };
     if (!options.tui) stopReading = io.onLine?.(printNext);
     const hasKeys = stopReading !== undefined;
-    const served = { address: options.address, entry: entryOf(hasKeys), place, rate };
+    const served = { address: options.address, entry: entryOf(hasKeys), place };
     shown = options.tui
-      ? showOnTerminal({ fleet, state, ended, io, signal, clusterClock })
-      : await serve({
-          ...{ ...served, api, fleet, state, rng, io, ended },
+      ? showOnTerminal({ fleet, feed, io, signal, clusterClock })
+      : await startBoard({
+          ...{ ...served, api, fleet, feed, rng, io },
           ...{ clusterClock, counted: counting, onLook: () => rights.look() },
         });
     if (!options.tui) tell(shown.url?.() ?? "", { options, io, hasKeys });
@@ -105,8 +103,9 @@ export const runBoard: CommandRun<"board"> = async ({ options, io }) => {
       watched.run(fleet, onLive, signal),
       clusterClock.run(refresh, signal),
       operation.run(signal),
+      feed.run(signal),
     ]).then(() => 130);
-    return await Promise.race([watching, shown.running.then((code) => code ?? watching)]);
+    return await Promise.race([watching, shown.ended ?? watching]);
   } finally {
     over.abort();
     stopReading?.();
@@ -126,13 +125,12 @@ function withoutDepartures(rights: BoardRights): BoardRights {
   };
 }
 
-/** The address of the board in a browser, or the terminal. */
+/** The board in a browser, or the terminal. */
 interface ShownBoard {
   /** The page's address. It admits one browser, and is then replaced. */
   url?(): string;
-  /** Resolves with the exit code if the user has quit. */
-  readonly running: Promise<number | undefined>;
-  refresh(): void;
+  /** Resolves with the exit code once the user has quit. */
+  readonly ended?: Promise<number>;
   close(): Promise<void>;
 }
 
@@ -154,43 +152,25 @@ function checkTerminal({ open }: BoardOptions, io: CommandIo): void {
   }
 }
 
-async function serve(options: BoardServerOptions): Promise<ShownBoard> {
-  const board = await startBoard(options);
-  return { ...board, running: board.running.then(() => undefined) };
-}
-
 interface TerminalOptions {
   readonly fleet: Fleet;
-  readonly state: () => FleetFacts;
-  readonly ended: EndedDepartures | undefined;
+  readonly feed: BoardFeed;
   readonly io: CommandIo;
   readonly signal: AbortSignal;
   readonly clusterClock: ClusterClock;
 }
 
-function showOnTerminal(options: TerminalOptions): ShownBoard {
-  const { fleet, state, ended, io, signal, clusterClock } = options;
-  const { clock, colour, openScreen } = io;
-  const feed = new BoardFeed({
-    ...{ fleet, state, hasReleaser, clock, ended, run: "terminal" },
-    cluster: { now: () => clusterClock.now(), rate: () => clusterClock.rate() },
-  });
-  // Its pods are not listed, so it has no drain plans.
-  const facts = { problem: "pods are not listed" };
-  const departuresOf = (node: string) => {
-    return nodePage(node, { ...facts, view: fleet.view(), now: clusterClock.now() });
-  };
+function showOnTerminal({ fleet, feed, io, signal, clusterClock }: TerminalOptions): ShownBoard {
+  const { colour, openScreen } = io;
   const screen = openScreen?.();
-  const looking = feed.run(signal);
-  const showing =
-    screen &&
-    showTerminalBoard({ feed, screen, departuresOf, io: { clock: clusterClock, colour } }, signal);
-  const running = Promise.race([looking.then(() => showing), showing]);
+  if (screen === undefined) throw new Error("unreachable: checkTerminal found a terminal");
+  const departuresOf = departureSteps(fleet, () => clusterClock.now());
+  const shownIo = { clock: clusterClock, colour };
+  const showing = showTerminalBoard({ feed, screen, departuresOf, io: shownIo }, signal);
   return {
-    running: running.then(() => (io.signal.aborted ? 130 : 0)),
-    refresh: () => feed.refresh(),
+    ended: showing.then(() => (io.signal.aborted ? 130 : 0)),
     close: async () => {
-      await Promise.allSettled([looking, showing]);
+      await Promise.allSettled([showing]);
     },
   };
 }

@@ -1,59 +1,32 @@
-import { type DemoKey, demoKeyOf, type Moment } from "../../board/demo-picture.ts";
+import type { DemoKey, Moment } from "../../board/demo-picture.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 
-/** The keys by which a user controls the board in a terminal. */
-export type Key = DemoKey | "Sort" | "Quit";
-
-/** How the board is viewed; none of it changes what happens. */
+/** How the demo's time passes. */
 export interface Controls {
   readonly paused: boolean;
   /** Whether it is paused only while somebody reads the page of a node. */
   readonly isReading: boolean;
   /** Multiplies `--speed`. */
   readonly times: number;
-  readonly sort: "Leaving" | "Name";
   /** The clock runs until the number of events exceeds this one. */
   readonly skipPast?: number | undefined;
 }
 
-export const firstControls: Controls = Object.freeze({
-  ...{ paused: false, isReading: false },
-  ...{ times: 1, sort: "Leaving" as const },
-});
+export const firstControls: Controls = Object.freeze({ paused: false, isReading: false, times: 1 });
 
-/** Used on a terminal only. */
-const terminalKeys: Readonly<Record<string, Key>> = {
-  s: "Sort",
-  q: "Quit",
-  // Ctrl-C and Ctrl-D, which a terminal in raw mode does not handle itself.
-  "\u0003": "Quit",
-  "\u0004": "Quit",
-};
-
-/**
- * The keys that were pressed. Keys without a meaning, and the escape sequences of arrows and the
- * mouse, return none.
- */
-export function keysIn(text: string): readonly Key[] {
-  if (text.startsWith("\u001b")) return [];
-  return [...text].flatMap((char) => demoKeyOf(char) ?? terminalKeys[char.toLowerCase()] ?? []);
-}
-
-/** All keys, as the board lists them. */
-export const keyHelp: readonly (readonly [key: string, does: string])[] = [
+/** The demo's keys, as the terminal lists them. */
+export const demoKeyHelp: readonly (readonly [key: string, does: string])[] = [
   ["space", "pause"],
   ["+ -", "speed"],
   ["n", "next event"],
   ["i", "interrupt a node"],
-  ["s", "sort"],
-  ["q", "quit"],
 ];
 
 /** The limit of doubling; a speed beyond what the machine can do runs as fast as it can. */
 const [slowest, fastest] = [1 / 64, 64];
 
 /** The controls after a key; `events` is the number of events so far. */
-export function pressed(controls: Controls, key: Key, events: number): Controls {
+export function pressed(controls: Controls, key: DemoKey, events: number): Controls {
   switch (key) {
     case "Pause":
       return { ...running(controls), paused: !controls.paused };
@@ -63,8 +36,6 @@ export function pressed(controls: Controls, key: Key, events: number): Controls 
       return { ...controls, times: Math.max(slowest, controls.times / 2) };
     case "NextEvent":
       return { ...running(controls), skipPast: events };
-    case "Sort":
-      return { ...controls, sort: controls.sort === "Leaving" ? "Name" : "Leaving" };
     // A user who interrupts a node wants to watch it.
     case "Interrupt":
       return running(controls);
@@ -73,8 +44,6 @@ export function pressed(controls: Controls, key: Key, events: number): Controls 
       return controls.paused ? controls : { ...running(controls), paused: true, isReading: true };
     case "ReadOn":
       return controls.isReading ? running(controls) : controls;
-    case "Quit":
-      return controls;
   }
 }
 

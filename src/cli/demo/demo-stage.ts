@@ -1,3 +1,4 @@
+import { BoardFeed } from "../../board/board-feed.ts";
 import type { DemoKey, DemoPicture, Moment } from "../../board/demo-picture.ts";
 import type { BoardRights, FleetFacts } from "../../board/stream.ts";
 import type { OptionsOf } from "../../config/options/options.ts";
@@ -10,7 +11,8 @@ import { isLastcallError } from "../../errors.ts";
 import { openBrowser } from "../../runtime/child-process.ts";
 import { type ServedBoard, startBoard } from "../board/start-board.ts";
 import type { CommandIo } from "../command-line/command.ts";
-import { type Controls, firstControls, type Key, momentOf, paceOf, pressed } from "./controls.ts";
+import { hasReleaser } from "../commands/plan.ts";
+import { type Controls, firstControls, momentOf, paceOf, pressed } from "./controls.ts";
 import type { LiveDemo } from "./live-demo.ts";
 
 /** How often a browser gets an update. A large fleet gets fewer and smaller ones. */
@@ -110,11 +112,7 @@ export class Director {
     this.#options = options;
   }
 
-  get sort(): Controls["sort"] {
-    return this.#controls.sort;
-  }
-
-  press(key: Key): void {
+  press(key: DemoKey): void {
     const { demo } = this.#options;
     this.#controls = pressed(this.#controls, key, demo.events());
     if (key === "Interrupt") demo.interrupt();
@@ -159,6 +157,43 @@ const everyRight: BoardRights = {
   patchPolicies: true,
 };
 
+interface DemoFeedInput {
+  readonly demo: Pick<LiveDemo, "fleet" | "isSynced">;
+  readonly director: Pick<Director, "speed">;
+  /** The model's. */
+  readonly clock: Clock;
+  /** Real time. */
+  readonly real: Clock;
+}
+
+/** The pictures of the model's cluster: the board of the terminal and of all browsers. */
+export function demoFeed({ demo, director, clock, real }: DemoFeedInput): BoardFeed {
+  const state = (): FleetFacts => ({
+    cluster: "demo",
+    isDemo: true,
+    connection: { kind: demo.isSynced() ? "Live" : "Connecting" },
+    missing: [],
+    rights: everyRight,
+    isCounted: false,
+  });
+  return new BoardFeed({
+    ...{ fleet: demo.fleet, state, hasReleaser, clock: real },
+    cluster: { now: () => clock.now(), rate: () => director.speed() },
+    run: real.now().toString(36),
+  });
+}
+
+interface DemoBoardInput {
+  readonly demo: LiveDemo;
+  readonly director: Director;
+  readonly feed: BoardFeed;
+  readonly clock: Clock;
+  readonly options: OptionsOf<"demo">;
+  readonly io: CommandIo;
+  /** The path for the demo's own data. */
+  readonly kubeconfig: string;
+}
+
 /**
  * The board of `lastcall board` on the model's cluster and clock, fed by the controller's watches.
  * If it cannot be served, the demo continues without it: undefined, with the reason on stderr.
@@ -186,26 +221,8 @@ function entryOf({ openScreen }: CommandIo): PageText {
       };
 }
 
-interface DemoBoardInput {
-  readonly demo: LiveDemo;
-  readonly director: Director;
-  readonly clock: Clock;
-  readonly options: OptionsOf<"demo">;
-  readonly io: CommandIo;
-  /** The path for the demo's own data. */
-  readonly kubeconfig: string;
-}
-
 async function serve(input: DemoBoardInput): Promise<ServedBoard> {
-  const { demo, director, clock, options, io, kubeconfig } = input;
-  const state = (): FleetFacts => ({
-    cluster: "demo",
-    isDemo: true,
-    connection: { kind: "Live" },
-    missing: [],
-    rights: everyRight,
-    isCounted: false,
-  });
+  const { demo, director, feed, clock, options, io, kubeconfig } = input;
   const { address } = options;
   // Its own random stream, so that viewing the board does not change the fleet's course.
   const rng = seededRng(io.clock.now());
@@ -213,12 +230,11 @@ async function serve(input: DemoBoardInput): Promise<ServedBoard> {
   const stage = new DemoStage(director, io.clock);
   const over = new AbortController();
   const board = await startBoard({
-    ...{ address, entry: entryOf(io), place: { kubeconfig }, api, fleet, state, rng, io },
+    ...{ address, entry: entryOf(io), place: { kubeconfig }, api, fleet, feed, rng, io },
     clusterClock: clock,
-    rate: () => director.speed(),
     moreRoutes: stage.routes(),
   });
-  const showing = stage.run(board.refresh, over.signal);
+  const showing = stage.run(() => feed.refresh(), over.signal);
   const problem = options.open ? await openBrowser(board.url()) : undefined;
   if (problem !== undefined)
     io.err(`lastcall: Cannot open a browser: ${problem}; open the address yourself\n`);

@@ -1,53 +1,11 @@
-import type {
-  BoardNews,
-  BoardNode,
-  BoardNotice,
-  BoardPolicy,
-  BoardTwin,
-  DemoPicture,
-  NodeActivity,
-  Story,
-} from "../../board/demo-picture.ts";
+import type { BoardNode, BoardNotice, DemoMachineState, Story } from "../../board/demo-picture.ts";
 import { endSentence } from "../../board/outcome/ended-departures.ts";
 import type { FleetFigures } from "../../board/stream.ts";
 import type { FleetView } from "../../contracts/cluster.ts";
 import { compareNames } from "../../core/cluster/name-order.ts";
 import { type Departure, isLive } from "../../core/departure/departure.ts";
-import { windowState } from "../../core/limits/windows.ts";
-import { explainForecast } from "../../core/plan/explain-forecast.ts";
-import type { FleetPlan, PlannedDeparture } from "../../core/plan/fleet-plan.ts";
-import { planFleet } from "../../core/plan/plan.ts";
-import { between, type Instant, plus } from "../../core/time/time.ts";
+import { between, type Instant } from "../../core/time/time.ts";
 import type { MachineEvent, ModelMachine } from "../../sim/cloud/model-machine.ts";
-import { demoNoticeMs } from "../../sim/demo/demo-world.ts";
-
-/**
- * Every machine with its state, and the status of each policy: machines come from the cloud, their
- * states from the Departures, and the reasons from core's plan, the same one that the controller
- * acts on.
- */
-export function fleetPicture(
-  { machines, twins }: Machines,
-  view: FleetView & { readonly audits: ReadonlyMap<string, string> },
-  now: Instant,
-): Pick<DemoPicture, "nodes" | "policies"> {
-  const plan = planFleet({ ...view, at: now });
-  const planned: readonly BoardPolicy[] = plan.policies.map((one) => ({
-    name: one.policy.name,
-    windows: windowState(one.policy.windows, now),
-    forecast: explainForecast(one),
-    audit: view.audits.get(one.policy.name),
-  }));
-  const broken = plan.bad.map(({ policy: { name, problem }, nodes }) => ({
-    ...{ name, problem, forecast: heldText(nodes), windows: { state: "Shut" as const } },
-  }));
-  const policies = [...planned, ...broken].toSorted((a, b) => compareNames(a.name, b.name));
-  return { policies, nodes: boardNodes({ machines, twins }, view, plan) };
-}
-
-function heldText(nodes: number): string {
-  return `Cannot be read: it holds back ${nodes === 1 ? "1 node" : `${nodes} nodes`}`;
-}
 
 interface Machines {
   readonly machines: readonly ModelMachine[];
@@ -55,78 +13,56 @@ interface Machines {
   readonly twins: readonly ModelMachine[];
 }
 
-function boardNodes(
+/**
+ * Every place in the fleet by name: its machine as the cloud knows it, with a departure under way
+ * as its Departure says, and the machine without Lastcall.
+ */
+export function fleetNodes(
   { machines, twins }: Machines,
-  view: FleetView,
-  plan: FleetPlan,
+  { nodes, departures }: Pick<FleetView, "nodes" | "departures">,
 ): readonly BoardNode[] {
-  const planned = new Map(
-    plan.policies.flatMap(({ departures }) => departures.map((one) => [one.node.name, one])),
+  const uids = new Map(nodes.map((node) => [node.name, node.uid]));
+  const leaving = new Set(
+    departures
+      .filter((one) => isDraining(one) && uids.get(one.node.name) === one.node.uid)
+      .map((one) => one.node.name),
   );
-  const uids = new Map(view.nodes.map((node) => [node.name, node.uid]));
-  const live = new Map(
-    view.departures
-      .filter((one) => isLive(one) && uids.get(one.node.name) === one.node.uid)
-      .map((one) => [one.node.name, one]),
+  const twinOf = new Map(
+    twins.map((machine) => [machine.name, { bornAt: machine.bornAt, doing: doingOf(machine) }]),
   );
-  const twinOf = new Map(twins.map((machine) => [machine.name, boardTwin(machine)]));
   return machines
-    .map((machine) => ({
-      name: machine.name,
-      zone: machine.group.zone,
-      bornAt: machine.bornAt,
-      doing: doingOf(machine, live.get(machine.name), planned.get(machine.name)),
-      twin: twinOf.get(machine.name),
-    }))
-    .toSorted((a, b) => compareNames(a.zone, b.zone) || compareNames(a.name, b.name));
-}
-
-/** Nothing releases a machine there: it is in service, starting or stopping. */
-function boardTwin({ state, bornAt }: ModelMachine): BoardTwin {
-  if (state === "Noticed") return { bornAt, doing: "Taken" };
-  return { bornAt, doing: state === "Gone" || state === "Booting" ? state : "Working" };
-}
-
-function doingOf(
-  machine: ModelMachine,
-  departure: Departure | undefined,
-  planned: PlannedDeparture | undefined,
-): NodeActivity {
-  if (machine.state === "Booting" || machine.state === "Gone") return { kind: machine.state };
-  if (machine.noticedAt !== undefined) {
-    const podsLeft = departure?.status.drain?.left;
-    return { kind: "Taken", deadlineAt: plus(machine.noticedAt, demoNoticeMs), podsLeft };
-  }
-  if (departure === undefined) return { kind: "Working" };
-  const { phase, reason, drain } = departure.status;
-  switch (phase) {
-    case "Preparing":
-    case "Draining":
+    .map((machine) => {
+      const { name, bornAt } = machine;
+      const doing = doingOf(machine);
+      const isLeaving = doing === "Working" && leaving.has(name);
       return {
-        kind: "Draining",
-        podsLeft: drain?.left ?? 0,
-        podsTotal: drain?.total ?? 0,
-        blocked: drain?.blocked ?? 0,
-      };
-    case "Releasing":
-    case "RollingBack":
-      return { kind: phase };
-    case "Held":
-      return { kind: "Held", why: reason };
-    default:
-      return scheduled(departure, planned);
-  }
+        name,
+        bornAt,
+        doing: isLeaving ? "Leaving" : doing,
+        twin: twinOf.get(name),
+      } as const;
+    })
+    .toSorted((a, b) => compareNames(a.name, b.name));
 }
 
-function scheduled(departure: Departure, planned: PlannedDeparture | undefined): NodeActivity {
-  const { departAt, deadlineAt } = departure;
-  if (departAt === undefined) return { kind: "Working" };
-  const why = planned?.reason ?? departure.status.reason ?? "Requested";
-  return { kind: "Scheduled", departAt, deadlineAt, why };
+function isDraining(departure: Departure): boolean {
+  const { phase } = departure.status;
+  const isOut = phase === "Preparing" || phase === "Draining" || phase === "Releasing";
+  return isOut && isLive(departure);
 }
 
-/** How many events are kept for the board. */
-const keptNews = 20;
+function doingOf({ state, noticedAt }: ModelMachine): DemoMachineState {
+  if (state === "Booting" || state === "Gone") return state;
+  return state === "Noticed" || noticedAt !== undefined ? "Taken" : "Working";
+}
+
+export interface BoardNews {
+  readonly at: Instant;
+  readonly node: string;
+  /** The outcome of a departure; `Noticed` and `Drained` for a node that the cloud preempts. */
+  readonly what: string;
+  readonly message: string;
+}
 
 /** Receives all news in order. */
 export type NewsListener = (news: BoardNews) => void;
@@ -134,17 +70,11 @@ export type NewsListener = (news: BoardNews) => void;
 /** Reports what happens in a fleet, by comparing its states. */
 export class FleetNews {
   readonly #phases = new Map<string, string>();
-  #recent: readonly BoardNews[] = [];
   #count = 0;
 
-  /** The number of events for the board so far. */
+  /** How many events of nodes there were: notices, drains before a deadline, ends. */
   count(): number {
     return this.#count;
-  }
-
-  /** The latest events of nodes, newest first: notices, drains before a deadline, ends. */
-  recent(): readonly BoardNews[] {
-    return this.#recent;
   }
 
   /** Reads all departures again and reports the changes of their phases. */
@@ -156,11 +86,10 @@ export class FleetNews {
       const before = this.#phases.get(uid);
       this.#phases.set(uid, status.phase);
       if (before === status.phase || status.message === undefined) continue;
-      const news = { at, node: node.name, message: endSentence(departure) };
-      onNews({ ...news, what: status.outcome ?? status.phase });
+      const what = status.outcome ?? status.phase;
+      onNews({ at, node: node.name, message: endSentence(departure), what });
       const isDrained = status.phase === "Releasing" && noticedAt !== undefined;
-      if (status.outcome !== undefined) this.#keep({ ...news, what: status.outcome });
-      else if (isDrained) this.#keep({ ...news, what: "Drained" });
+      if (status.outcome !== undefined || isDrained) this.#count += 1;
     }
   }
 
@@ -168,19 +97,13 @@ export class FleetNews {
     if (kind === "Noticed") {
       const why = because === "Limit" ? "at its 24 hours" : "before its time";
       const message = `${machine.name} is interrupted by the cloud, ${why}.`;
-      const news = { at, node: machine.name, what: "Noticed", message };
-      this.#keep(news);
-      onNews(news);
+      this.#count += 1;
+      onNews({ at, node: machine.name, what: "Noticed", message });
     }
     if (kind === "Registered") {
       const message = `${machine.name} has a new machine.`;
       onNews({ at, node: machine.name, what: "Registered", message });
     }
-  }
-
-  #keep(news: BoardNews): void {
-    this.#count += 1;
-    this.#recent = [news, ...this.#recent].slice(0, keptNews);
   }
 }
 

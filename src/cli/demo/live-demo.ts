@@ -1,4 +1,4 @@
-import type { BoardNews, BoardNotice, DemoPicture } from "../../board/demo-picture.ts";
+import type { BoardNotice, DemoPicture } from "../../board/demo-picture.ts";
 import type { FleetFigures } from "../../board/stream.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet, FleetView } from "../../contracts/cluster.ts";
@@ -17,10 +17,17 @@ import {
   NoticeWatch,
 } from "../../sim/demo/simulation-report.ts";
 import type { ModelCluster } from "../../sim/model-cluster.ts";
-import { machineLifeMs } from "./board-row.ts";
 import type { Pulse } from "./controls.ts";
 import { startFleet, startLastcallFleet } from "./demo-run.ts";
-import { aftermathMs, FleetNews, fleetPicture, type StoryFacts, storyOf } from "./fleet-picture.ts";
+import {
+  aftermathMs,
+  type BoardNews,
+  FleetNews,
+  fleetNodes,
+  type StoryFacts,
+  storyOf,
+} from "./fleet-picture.ts";
+import { machineLifeMs } from "./fleet-totals.ts";
 
 export interface LiveDemoOptions {
   readonly clock: Clock;
@@ -39,8 +46,10 @@ export interface LiveDemo {
   run(onNews: (news: BoardNews) => void): Promise<void>;
   /** The current picture, without the clock's speed and state. */
   picture(): Omit<DemoPicture, "speed" | "moment" | "paused" | "isReading">;
-  /** The controller's view, for browsers. */
+  /** The controller's view, for the board. */
   readonly fleet: Fleet;
+  /** Whether that view has everything. */
+  isSynced(): boolean;
   /** The state that decides the speed of the clock. Cheap enough to be called at every step. */
   pulse(): Pulse;
   /** The number of the board's events so far. */
@@ -88,20 +97,15 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
       running = run(over.signal);
       return running;
     },
-    picture: () => {
-      const now = clock.now();
-      return {
-        now,
-        startedAt,
-        seed,
-        ...fleetPicture(
-          { machines: cloud.machines(), twins: shadow.cloud.machines() },
-          { ...fleet.view(), audits: auditSentences(api) },
-          now,
-        ),
-        ...{ ...told(), story: storyOf(storyFacts()), news: news.recent() },
-      };
-    },
+    picture: () => ({
+      ...{ now: clock.now(), startedAt, seed },
+      audits: auditSentences(api),
+      nodes: fleetNodes(
+        { machines: cloud.machines(), twins: shadow.cloud.machines() },
+        fleet.view(),
+      ),
+      ...{ ...told(), story: storyOf(storyFacts()) },
+    }),
     pulse: () => ({
       ...{ now: clock.now(), startedAt, podsUnderNotice: podsLeft(watch.latest()) },
       shutdownAt: shutdownOf(watch.latest()),
@@ -112,6 +116,7 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
       losses: [cloud, shadow.cloud].flatMap((one) => one.machines().filter(isNoticed)).length,
     }),
     fleet,
+    isSynced: syncOf(fleet, over.signal),
     events: () => news.count(),
     interrupt: () => {
       const names = lastToLeave(cloud.machines(), fleet.view().departures);
@@ -125,6 +130,17 @@ export function startLiveDemo(options: LiveDemoOptions): LiveDemo {
       shadow.stop();
     },
   };
+}
+
+function syncOf(fleet: Pick<Fleet, "synced">, signal: AbortSignal): () => boolean {
+  let isSynced = false;
+  const sync = async (): Promise<void> => {
+    await fleet.synced(signal);
+    isSynced = true;
+  };
+  // It fails if the demo ends before its first list.
+  sync().catch(() => undefined);
+  return () => isSynced;
 }
 
 function figuresOf(counts: FleetCounts): FleetFigures {
@@ -220,16 +236,14 @@ function hasPods({ cloud, api }: ModelCluster, node: string): boolean {
   return isAtWork && pods.some((pod) => controllerOf(pod)?.kind !== "DaemonSet");
 }
 
-/** The condition SpotReady of each policy, by the policy's name. */
-function auditSentences(api: ModelApi): ReadonlyMap<string, string> {
+/** The condition SpotReady of each policy. */
+function auditSentences(api: ModelApi): readonly string[] {
   const { body } = api.handle({ method: "GET", path: policiesPath });
   const { items } = body as { readonly items: readonly PolicyObject[] };
-  return new Map(
-    items.flatMap(({ metadata, status }) => {
-      const said = status?.conditions?.find(({ type }) => type === "SpotReady");
-      return said === undefined ? [] : [[metadata.name, said.message] as const];
-    }),
-  );
+  return items.flatMap(({ metadata, status }) => {
+    const said = status?.conditions?.find(({ type }) => type === "SpotReady");
+    return said === undefined ? [] : [`${metadata.name}: ${said.message}`];
+  });
 }
 
 interface PolicyObject {

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
-import type { BoardNews } from "../../board/demo-picture.ts";
+import type { BoardFeed } from "../../board/board-feed.ts";
+import { type DemoPicture, demoKeyOf } from "../../board/demo-picture.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import { counted } from "../../core/reason/counted.ts";
 import { hours, type Millis, millis, plus } from "../../core/time/time.ts";
@@ -11,19 +12,15 @@ import { createLog } from "../../runtime/process-io.ts";
 import { eventLoopTurn } from "../../runtime/real-clock.ts";
 import { serveModel } from "../../sim/http/serve-model.ts";
 import { VirtualClock } from "../../sim/time/virtual-clock.ts";
+import { departureSteps, openTerminalBoard } from "../board/show-terminal-board.ts";
 import type { ServedBoard } from "../board/start-board.ts";
 import type { CommandInput, CommandIo, Screen, TemporaryFile } from "../command-line/command.ts";
-import {
-  ansiFrame,
-  type OpenKeyboard,
-  openTerminalKeyboard,
-  plainText,
-} from "../command-line/terminal.ts";
-import { totalLines } from "./board-row.ts";
-import { keysIn } from "./controls.ts";
+import { type OpenKeyboard, plainText } from "../command-line/terminal.ts";
+import { demoBand, timeText } from "./demo-band.ts";
 import { demoStartAt } from "./demo-run.ts";
-import { type BoardState, board as boardLines, timeText } from "./demo-screen.ts";
-import { Director, serveDemoBoard } from "./demo-stage.ts";
+import { Director, demoFeed, serveDemoBoard } from "./demo-stage.ts";
+import type { BoardNews, NewsListener } from "./fleet-picture.ts";
+import { totalLines } from "./fleet-totals.ts";
 import { type LiveDemo, startLiveDemo } from "./live-demo.ts";
 
 type DemoInput = CommandInput<"demo"> & { readonly seed: number };
@@ -45,16 +42,24 @@ export async function showDemo(input: DemoInput, terminal: ShowDemoOptions = {})
     const isPaced = io.openScreen !== undefined;
     const director = new Director({ demo, speed: options.speed, isPaced });
     const face = await serveModel({ api: demo.api, rate: () => director.speed() });
+    const feed = demoFeed({ demo, director, clock, real: io.clock });
+    const over = new AbortController();
     let file: TemporaryFile | undefined;
     let board: ServedBoard | undefined;
     try {
       file = writeDemoFile("config", face.kubeconfig);
-      board = await serveDemoBoard({ demo, director, clock, options, io, kubeconfig: file.path });
-      const show = { demo, director, clock, input, kubeconfig: file.path, board, ...terminal };
+      board = await serveDemoBoard({
+        ...{ demo, director, feed, clock, options, io, kubeconfig: file.path },
+      });
+      const show = {
+        ...{ demo, director, feed, clock, input, kubeconfig: file.path, board, ...terminal },
+        over: over.signal,
+      };
       const screen = io.openScreen?.();
-      const last = await (screen === undefined ? showLines(show) : showBoard(show, screen));
-      io.out(lastWords(last));
+      await (screen === undefined ? showLines(show) : showBoard(show, screen));
+      io.out(lastWords(director.picture()));
     } finally {
+      over.abort();
       await Promise.all([face.close(), file?.remove(), board?.close()]);
     }
   } finally {
@@ -69,8 +74,8 @@ function endAsAsked(): void {
   process.kill(process.pid, "SIGTERM");
 }
 
-async function showLines(show: Show): Promise<BoardState> {
-  const { demo, director, clock, input, kubeconfig, board } = show;
+async function showLines(show: Show): Promise<void> {
+  const { director, clock, input, kubeconfig, board } = show;
   const { io, options, seed } = input;
   io.out(`KUBECONFIG=${kubeconfig}\n`);
   if (board !== undefined) io.out(`Board: ${board.url()}\n`);
@@ -78,15 +83,14 @@ async function showLines(show: Show): Promise<BoardState> {
     `Lastcall demo: ${counted(options.nodes, "node")}, ${options.speed} times real time, seed ${seed}.\n`,
   );
   io.out("In a second terminal, with that KUBECONFIG: kubectl get departures,nodes\n");
-  const running = demo.run((news) => io.out(newsLine(news)));
+  const running = runningOf(show, (news) => io.out(newsLine(news)));
   const playing = { clock, real: io.clock, speed: () => director.speed(), onFrame: () => {} };
   await playUntilOver(playing, { running, span: options.for, io });
-  return stateOf(show);
 }
 
 /** The totals, which stay on the terminal when the board is gone. */
-function lastWords(state: BoardState): string {
-  const lines = totalLines({ ...state, nodes: [] }, { columns: 80 });
+function lastWords(picture: DemoPicture): string {
+  const lines = totalLines({ ...picture, nodes: [] }, { columns: 80 });
   // The headings are above their figures, with no name before them.
   return `${lines.map((line) => plainText(line).slice(1).trimEnd()).join("\n")}\n`;
 }
@@ -103,6 +107,9 @@ function quietest({ options }: DemoInput): "debug" | "error" {
 interface Show {
   readonly demo: LiveDemo;
   readonly director: Director;
+  readonly feed: BoardFeed;
+  /** Aborts when the demo ends. */
+  readonly over: AbortSignal;
   readonly clock: VirtualClock;
   readonly input: DemoInput;
   readonly kubeconfig: string;
@@ -111,35 +118,39 @@ interface Show {
   readonly openKeyboard?: OpenKeyboard | undefined;
 }
 
-/** The board on a terminal that it takes over until the demo ends; returns its last frame. */
-async function showBoard(show: Show, screen: Screen): Promise<BoardState> {
-  const { demo, director, clock, input, openKeyboard = openTerminalKeyboard } = show;
+/** The board of `board --tui`, with the two fleets above it and the demo's keys beside its own. */
+async function showBoard(show: Show, screen: Screen): Promise<void> {
+  const { demo, director, feed, clock, input, kubeconfig, board, openKeyboard } = show;
   const { io, options } = input;
-  const state = (): BoardState => ({ ...stateOf(show), sort: director.sort, hasKeys: true });
-  const draw = (): void => screen.draw(ansiFrame(boardLines(state(), screen.size()), io));
-  const stop = screen.onResize(draw);
-  const keyboard = openKeyboard((text) => {
-    for (const key of keysIn(text)) {
-      director.press(key);
-      // Like Ctrl-C when the terminal handles it: the second one does not wait.
-      if (key === "Quit") process.kill(process.pid, "SIGINT");
-    }
-    draw();
+  const now = () => clock.now();
+  const shown = openTerminalBoard({
+    ...{ feed, screen, now, io, openKeyboard, departuresOf: departureSteps(demo.fleet, now) },
+    stage: {
+      band: (size) => {
+        return demoBand({ ...director.picture(), kubeconfig, address: board?.url() }, size);
+      },
+      press: (key) => {
+        const command = demoKeyOf(key);
+        if (command !== undefined) director.press(command);
+        return command !== undefined;
+      },
+      read: (isReading) => director.press(isReading ? "Read" : "ReadOn"),
+    },
+    // Like Ctrl-C when the terminal handles it: the second one does not wait.
+    onQuit: () => process.kill(process.pid, "SIGINT"),
   });
-  const running = demo.run(() => {});
-  const playing = { clock, real: io.clock, speed: () => director.speed(), onFrame: draw };
+  const playing = { clock, real: io.clock, speed: () => director.speed(), onFrame: shown.draw };
   try {
+    const running = runningOf(show, () => {});
     await playUntilOver(playing, { running, span: options.for, io });
   } finally {
-    keyboard.close();
-    stop();
-    screen.close();
+    shown.close();
   }
-  return state();
 }
 
-function stateOf({ director, kubeconfig, board }: Show): BoardState {
-  return { ...director.picture(), kubeconfig, address: board?.url() };
+/** The model, and the pictures of it. */
+async function runningOf({ demo, feed, over }: Show, onNews: NewsListener): Promise<void> {
+  await Promise.all([demo.run(onNews), feed.run(over)]);
 }
 
 /**

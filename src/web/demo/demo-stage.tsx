@@ -1,6 +1,11 @@
-import type { BoardNode, BoardNotice, BoardPod, DemoPicture } from "../../board/demo-picture.ts";
+import type {
+  BoardNode,
+  BoardNotice,
+  BoardPod,
+  DemoMachineState,
+  DemoPicture,
+} from "../../board/demo-picture.ts";
 import type { FleetFigures } from "../../board/stream.ts";
-import { compareNames } from "../../core/cluster/name-order.ts";
 import type { VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
 import { countdown, spanText } from "../words/words.ts";
@@ -9,12 +14,13 @@ import { type DemoWords, demoWords } from "./demo-words.ts";
 interface MachineBar {
   readonly name: string;
   readonly bornAt: number | undefined;
-  readonly state: "Working" | "Leaving" | "Taken" | "Gone" | "Booting";
+  readonly state: DemoMachineState;
 }
 
 interface BarsProps {
   readonly words: DemoWords;
   readonly now: number;
+  /** By name. */
   readonly bars: readonly MachineBar[];
 }
 
@@ -23,7 +29,6 @@ const [step, width, height] = [10, 8, 40];
 
 /** One bar per machine, as high as its age; the shapes carry the same meaning as the colours. */
 function MachineBars({ words, now, bars }: BarsProps): VNode {
-  const inOrder = bars.toSorted((a, b) => compareNames(a.name, b.name));
   const counted = (...states: readonly MachineBar["state"][]): number =>
     bars.filter(({ state }) => states.includes(state)).length;
   return (
@@ -38,7 +43,7 @@ function MachineBars({ words, now, bars }: BarsProps): VNode {
         counted("Leaving"),
       )}
     >
-      {inOrder.map((bar, place) => (
+      {bars.map((bar, place) => (
         <g key={bar.name} transform={`translate(${place * step + 1} 0)`}>
           <Bar bar={bar} now={now} />
         </g>
@@ -141,15 +146,12 @@ function PromiseHead({ name, help }: { readonly name: string; readonly help: str
   );
 }
 
-function twinBar({ name, twin }: BoardNode) {
-  const state = twin?.doing ?? "Gone";
-  return { name, bornAt: twin?.bornAt, state } as const;
+function twinBar({ name, twin }: BoardNode): MachineBar {
+  return { name, bornAt: twin?.bornAt, state: twin?.doing ?? "Gone" };
 }
 
-function nodeBar({ name, bornAt, doing: { kind } }: BoardNode) {
-  const isLeaving = kind === "Draining" || kind === "Releasing";
-  const isThere = kind === "Taken" || kind === "Gone" || kind === "Booting";
-  return { name, bornAt, state: isLeaving ? "Leaving" : isThere ? kind : "Working" } as const;
+function nodeBar({ name, bornAt, doing }: BoardNode): MachineBar {
+  return { name, bornAt, state: doing };
 }
 
 function NoticeRow({ view, words, picture, notice }: Shown & { notice: BoardNotice }): VNode {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { BoardNotice } from "../../src/board/demo-picture.ts";
 import { plainText } from "../../src/cli/command-line/terminal.ts";
-import { noticeLines } from "../../src/cli/demo/demo-screen.ts";
+import { noticeLines } from "../../src/cli/demo/notice-lines.ts";
 import { instant, plus, seconds } from "../../src/core/time/time.ts";
 
 const noticedAt = instant(0);
