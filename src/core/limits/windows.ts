@@ -260,34 +260,3 @@ function openingsAt(
 function shifted({ startAt, endAt }: Span, by: Instant): Span {
   return { startAt: instant(startAt + by), endAt: instant(endAt + by) };
 }
-
-/** Whether planned departures may start at an instant, and the next change. */
-export interface WindowState {
-  readonly state: "Open" | "Shut";
-  /** When it changes; undefined if not within the days considered. */
-  readonly until?: Instant | undefined;
-  /** The Allow window that is open, or the Deny window that closes, now or next. */
-  readonly window?: string | undefined;
-}
-
-/** A week and a day, in which every weekly window opens and closes. */
-const lookAheadMs = hours(8 * 24);
-
-export function windowState(windows: readonly Window[], at: Instant): WindowState {
-  const open = openHours(windows, { startAt: at, endAt: plus(at, lookAheadMs) });
-  const [first] = open.spans;
-  if (first === undefined) return { state: "Shut", window: denyAt(windows, at) };
-  if (first.startAt > at) {
-    return { state: "Shut", until: first.startAt, window: denyAt(windows, at) };
-  }
-  const until = first.endAt < open.bounds.endAt ? first.endAt : undefined;
-  const next = until === undefined ? undefined : denyAt(windows, until);
-  return { state: "Open", until, window: windowNameAt(open, at) ?? next };
-}
-
-function denyAt(windows: readonly Window[], at: Instant): string | undefined {
-  const moment = { startAt: at, endAt: instant(at + 1) };
-  const shuts = (window: Window): boolean =>
-    occurrences(window, moment).some((span) => span.startAt <= at && at < span.endAt);
-  return windows.find((window) => window.type === "Deny" && shuts(window))?.name;
-}
