@@ -1,6 +1,6 @@
 /** What checkers must not excuse, and what they must: traces of a few events. */
 import { describe, expect, it } from "vitest";
-import { notDrainedInVain, oneActor } from "./checkers/act-checkers.ts";
+import { evictedFromCordoned, notDrainedInVain, oneActor } from "./checkers/act-checkers.ts";
 import { actionsAreUndone } from "./checkers/action-checkers.ts";
 import { cordonsEnd } from "./checkers/cordon-checkers.ts";
 import { endedWithEvidence } from "./checkers/evidence-checkers.ts";
@@ -265,5 +265,34 @@ describe("phases-end", () => {
 
   it("is not by one whose pods were given their grace by the drain before it", () => {
     expect(verdictOf(phasesEnd, draining(7200))).toEqual([]);
+  });
+});
+
+describe("evicted-from-cordoned", () => {
+  /** Somebody has uncordoned n1, which leaves by d1, and a pod is evicted ten seconds later. */
+  const evicted = (spec: object): readonly TraceEvent[] => {
+    const [mine, at] = [node("n1", "True", "d1"), 2 * hour];
+    const open = { ...mine, spec: {} };
+    const of = { node: { name: "n1", uid: "uid-n1" }, policy: "spot", ...spec };
+    const live = departure({ spec: of, status: { phase: "Draining" } });
+    const pod = { metadata: { name: "p1", namespace: "default" }, spec: { nodeName: "n1" } };
+    const path = "/api/v1/namespaces/default/pods/p1/eviction";
+    return [
+      ...[policyIs(0, policy), machine(0, "n1"), change(0, "nodes", mine)],
+      ...[change(0, "departures.lastcall.dev", live), change(0, "pods", pod)],
+      change(at, "nodes", open, mine),
+      {
+        ...{ kind: "Request", process: "controller-0.1", sentAt: at + 10_000, at: at + 10_000 },
+        ...{ method: "POST", path, body: undefined, status: 201, answer: "Arrived" },
+      },
+    ];
+  };
+
+  it("is broken in a departure that somebody's uncordon has cancelled", () => {
+    expect(verdictOf(evictedFromCordoned, evicted({ cause: "Planned" }))).toHaveLength(1);
+  });
+
+  it("is not under a notice: the cloud takes the machine, whoever has uncordoned the node", () => {
+    expect(verdictOf(evictedFromCordoned, evicted({ cause: "SpotInterruption" }))).toEqual([]);
   });
 });

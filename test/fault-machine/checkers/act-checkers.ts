@@ -179,17 +179,14 @@ export const evictedFromCordoned: Checker = {
       const open = openSince.get(name);
       const knew =
         view.troubledMs({ from: event.sentAt - 60_000, to: event.sentAt }, stopsNews, 30_000) === 0;
-      if (open !== undefined && open <= event.sentAt - newsMs && knew) {
+      const departure = view.departureOf(node);
+      // The cloud takes the machine, whoever has uncordoned the node.
+      const isNoticed = departure !== undefined && !isVoluntary(departure);
+      if (open !== undefined && open <= event.sentAt - newsMs && knew && !isNoticed) {
         return `${pod.metadata.name} was evicted from ${name}, which is not cordoned`;
       }
-      const departure = view.departureOf(node);
       if (view.policyUnderWay().drain.onTimeout === "Proceed") return undefined;
-      if (
-        event.method === "DELETE" &&
-        departure !== undefined &&
-        isVoluntary(departure) &&
-        mustLeave(pod)
-      ) {
+      if (event.method === "DELETE" && departure !== undefined && !isNoticed && mustLeave(pod)) {
         return `${pod.metadata.name} was deleted past its budget in a voluntary departure`;
       }
       return undefined;

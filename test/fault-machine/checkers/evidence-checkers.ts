@@ -46,7 +46,8 @@ export const endedWithEvidence: Checker = {
         { departure, machine },
         {
           view,
-          announcedAt: announced.get(name) ?? unheard(withdrawn.get(name), view),
+          announcedAt: announced.get(name),
+          unheardAt: unheard(withdrawn.get(name), view),
           outcome,
           reason,
         },
@@ -85,7 +86,13 @@ const readyAfterMs = 50_000;
 
 function unproven(
   { departure, machine }: Ending,
-  said: { view: View; announcedAt?: At | undefined; outcome: string; reason?: string | undefined },
+  said: {
+    readonly view: View;
+    readonly announcedAt: At | undefined;
+    readonly unheardAt: At | undefined;
+    readonly outcome: string;
+    readonly reason: string | undefined;
+  },
 ): string | undefined {
   const { name } = departure.spec.node;
   const runs = machine?.state === "Registered" || machine?.state === "Launched";
@@ -97,7 +104,8 @@ function unproven(
   if (said.outcome === "Planned" && isTaken && !isReleasing)
     return `${name} ended as Planned before its release, and others took its machine`;
   // A Node that goes after its machine's end was announced is taken for that end.
-  if (said.outcome === "Preempted" && runs && said.announcedAt === undefined)
+  const wasAnnounced = said.announcedAt !== undefined || said.unheardAt !== undefined;
+  if (said.outcome === "Preempted" && runs && !wasAnnounced)
     return `${name} ended as Preempted, and its machine runs`;
   const goneMs = runs || machine === undefined ? undefined : said.view.now - machine.since;
   const isGoneNow = (withinMs: number): boolean => goneMs !== undefined && goneMs < withinMs;
