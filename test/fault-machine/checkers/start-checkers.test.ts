@@ -107,6 +107,19 @@ describe("start-is-allowed", () => {
   it("is not by one that is early by less than a second, as the server's time is known", () => {
     expect(verdictOf(startIsAllowed, early(0.9))).toEqual([]);
   });
+  /** The policy is there from so many seconds before the start on, and is deleted a second before. */
+  const deleted = (seconds: number): readonly TraceEvent[] => {
+    const at = 2 * hour;
+    const gone = { ...policyIs(at - 1000, policy), type: "DELETED" } as TraceEvent;
+    const [, ...rest] = startBeside([]);
+    const since = policyIs(at - seconds * 1000, policy);
+    return [...[since, gone, ...rest].toSorted((a, b) => timeOf(a) - timeOf(b))];
+  };
+  const timeOf = (event: TraceEvent): number => ("at" in event ? event.at : 0);
+
+  it("is not broken by a start by a policy that was created and deleted a moment ago", () => {
+    expect(verdictOf(startIsAllowed, deleted(3))).toEqual([]);
+  });
 });
 
 describe("start-is-in-time", () => {
