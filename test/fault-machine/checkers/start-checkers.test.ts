@@ -107,7 +107,7 @@ describe("start-is-allowed", () => {
   it("is not by one that is early by less than a second, as the server's time is known", () => {
     expect(verdictOf(startIsAllowed, early(0.9))).toEqual([]);
   });
-  /** The policy is there from so many seconds before the start on, and is deleted a second before. */
+  /** The policy is there from so many seconds before the start, and deleted a second before. */
   const deleted = (seconds: number): readonly TraceEvent[] => {
     const at = 2 * hour;
     const gone = { ...policyIs(at - 1000, policy), type: "DELETED" } as TraceEvent;
