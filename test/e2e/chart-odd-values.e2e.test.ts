@@ -166,6 +166,17 @@ describe("the Kubernetes version", () => {
   });
 });
 
+test.each(["127.0.0.1:8080", "localhost:8080", "[::1]:8080"])(
+  "an address that the kubelet cannot probe is rejected: --health-address %s",
+  (address) => {
+    const options = { "health-address": address };
+    expect(() => withValues({ controller: { options } })).toThrow(
+      `controller.options.health-address: found "${address}", expected an address that the kubelet`,
+    );
+    expect(() => withValues({ agent: { options } })).not.toThrow();
+  },
+);
+
 describe("a duplicate", () => {
   test.each([
     ["controller", "health-address", ":9101", "port 9101"],
