@@ -61,6 +61,18 @@ describe("the name of a Departure that an agent creates", () => {
 });
 
 const notice = "lastcall.dev/notice";
+/** What anyone may send as the record of who has written a field. */
+const record = {
+  ...{ manager: "m", operation: "Apply", apiVersion: "lastcall.dev/v1alpha1" },
+  ...{ time: "2026-11-20T00:00:00Z", fieldsType: "FieldsV1" },
+};
+const names = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`f:${"x".repeat(40)}${at}`, {}]));
+const records: readonly (readonly [string, object])[] = [
+  ["of thousands of fields", { "f:spec": names(9000) }],
+  ["of fields within fields", { "f:spec": { "f:node": { "f:name": names(100) } } }],
+  ["of the status", { "f:status": { "f:phase": {} } }],
+];
 
 describe("a Departure that an agent creates for its own node", () => {
   test.each([
@@ -102,6 +114,13 @@ describe("a Departure that an agent creates for its own node", () => {
     const refused = await world.create(own, world.departure(own, change));
     expect(refused.status).toBe(403);
     expect(refused.body.message).toContain("an agent");
+  });
+
+  test.each(records)("is rejected with a record of writers %s", async (_, fieldsV1) => {
+    const metadata = { managedFields: [{ ...record, fieldsV1 }] };
+    const refused = await world.create(own, world.departure(own, { metadata }));
+    expect(refused.status).toBe(403);
+    expect(refused.body.message).toContain("must not write the record of a departure's writers");
   });
 
   test("may not have a providerID, but may have a bootID", async () => {
@@ -172,6 +191,12 @@ describe("changes by an agent to a Departure of its own node", () => {
     const refused = await change(body);
     expect(refused.status).toBe(403);
     expect(refused.body.message).toContain("an agent");
+  });
+
+  test.each(records)("may not include a record of writers %s", async (_, fieldsV1) => {
+    const refused = await change({ metadata: { managedFields: [{ ...record, fieldsV1 }] } });
+    expect(refused.status).toBe(403);
+    expect(refused.body.message).toContain("must not write the record of a departure's writers");
   });
 
   test("may not move the deadline later after a notice, by the CRD's own rule", async () => {

@@ -276,6 +276,17 @@ describe("the marks that an agent with a fallback writes to its node", () => {
     expect(await isCordoned()).toBe(false);
   });
 
+  test("carry no record of their writers, which could have any size", async () => {
+    const names = Array.from({ length: 9000 }, (_, at) => [`f:${"x".repeat(40)}${at}`, {}]);
+    const record = {
+      ...{ manager: "m", operation: "Apply", apiVersion: "v1", fieldsType: "FieldsV1" },
+      ...{ time: "2026-11-20T00:00:00Z", fieldsV1: { "f:metadata": Object.fromEntries(names) } },
+    };
+    const refused = await change({ metadata: { managedFields: [record] } });
+    expect(refused.status).toBe(403);
+    expect(refused.body.message).toContain("must not write the record of its node's writers");
+  });
+
   test("carry no field manager, of which there could be any number", async () => {
     const refused = await change({ metadata: {} }, "?fieldManager=any");
     expect(refused.status).toBe(403);
