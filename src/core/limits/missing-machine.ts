@@ -218,7 +218,7 @@ function cameAt({ createdAt, instanceBornAt }: NodeFacts): number | undefined {
 
 /**
  * Each arrival takes the place of a machine that was leaving when it came, and was still expected
- * back: of the one that had its name, since groups create machines anew under their names, and
+ * back: of the one that had its name, since groups recreate machines under their names, and
  * otherwise of the one that was gone first. A machine that another tool has removed is not missing,
  * and has no heir but that of its name. One that is no longer expected has had its arrivals: these
  * do not count for a machine that left at the same time, and is gone only now.

@@ -17,7 +17,7 @@ export function atTheirTurn(
   );
   return departures.map((one) => {
     const entry = planned.get(one.node.uid);
-    // One that is planned anew keeps its record until the controller has moved it.
+    // One that is planned again keeps its record until the controller has moved it.
     const isWaiting = entry !== undefined && entry.departAt <= plan.at && entry.beginAt > plan.at;
     return isInQueue(one) && isWaiting ? waitingForTurn(one, entry) : one;
   });
