@@ -193,6 +193,17 @@ describe("changes by an agent to a Departure of its own node", () => {
     expect(refused.body.message).toContain("an agent");
   });
 
+  test("may include an earlier deadline, whatever else its writer before has written", async () => {
+    // The write takes the deadline out of that writer's part of the record, which stays large.
+    const labels = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`label-${at}`, "x"]));
+    const spec = { deadlineAt: "2026-11-20T00:05:00Z" };
+    const token = world.plane.adminToken;
+    const body = { metadata: { labels }, spec };
+    const by = { path: `${path()}?fieldManager=person`, contentType: merge, token };
+    expect((await world.plane.request({ method: "PATCH", ...by, body })).status).toBe(200);
+    expect((await change({ spec: { deadlineAt: "2026-11-20T00:02:00Z" } })).status).toBe(200);
+  });
+
   test.each(records)("may not include a record of writers %s", async (_, fieldsV1) => {
     const refused = await change({ metadata: { managedFields: [{ ...record, fieldsV1 }] } });
     expect(refused.status).toBe(403);

@@ -276,6 +276,32 @@ describe("the marks that an agent with a fallback writes to its node", () => {
     expect(await isCordoned()).toBe(false);
   });
 
+  const labels = Object.fromEntries(
+    Array.from({ length: 30 }, (_, at) => [`example.com/label-${at}`, "x"]),
+  );
+  /** Each under a name of its own, by which the API server records what it has written. */
+  function written(by: string, body: object): Promise<ApiAnswer> {
+    return patch(`${path}?fieldManager=${by}`, body, world.plane.adminToken);
+  }
+
+  test("are written to a node that its kubelet has registered with taints and many labels", async () => {
+    // A write of the taints takes them out of the kubelet's part of the record, which stays large.
+    const taints = [{ key: "cloud.google.com/gke-spot", value: "true", effect: "NoSchedule" }];
+    await written("register", { metadata: { labels }, spec: { taints } });
+    expect(await marks.cordon(world.node("n1"), itsMark())).toEqual({ kind: "Done" });
+    expect(await isCordoned()).toBe(true);
+  });
+
+  test("are written to a node with more writers than the API server tells apart", async () => {
+    // From eleven on it merges the oldest ones of the record.
+    await written("register", { metadata: { labels } });
+    for (let at = 0; at < 12; at += 1) {
+      await written(`writer-${at}`, { metadata: { annotations: { [`example.com/${at}`]: "x" } } });
+    }
+    expect(await marks.cordon(world.node("n1"), itsMark())).toEqual({ kind: "Done" });
+    expect(await isCordoned()).toBe(true);
+  });
+
   test("carry no record of their writers, which could have any size", async () => {
     const names = Array.from({ length: 9000 }, (_, at) => [`f:${"x".repeat(40)}${at}`, {}]);
     const record = {
