@@ -6,6 +6,7 @@ import { type Instant, instant, later } from "../time/time.ts";
 import type { PlannedDeparture } from "./fleet-plan.ts";
 import { hasAllowedInstant } from "./job-classes.ts";
 import { departureOf, type Job, keptShare } from "./planned-departure.ts";
+import { largest } from "./spacing/largest.ts";
 import { zonesInTurn } from "./spacing/slot-assignment.ts";
 import { TakenInstants } from "./taken-instants.ts";
 
@@ -35,7 +36,7 @@ export function placeMissed(jobs: readonly Job[], around: AroundMissed): MissedP
   const endAt = jobs.reduce((last, { candidate }) => later(last, candidate.endsAt), at);
   const hours = openHours(policy.windows, { startAt: at, endAt: instant(endAt + 1) });
   const scene = { at, hours, others, order: zonesInTurn(jobs) };
-  const gapMs = widestGap(scene, minMs);
+  const gapMs = largest({ limit: minMs }, (gap) => slotsFor(scene, gap) !== undefined);
   const keepGap = gapMs === minMs ? gapMs : Math.floor(gapMs * keptShare);
   const slots = keptSlots(scene, keepGap) ?? slotsFor(scene, gapMs);
   assert(slots !== undefined, "with no gap at all each has room before its lifetime ends");
@@ -55,18 +56,6 @@ interface MissedScene {
 }
 
 type Slots = ReadonlyMap<Job, number>;
-
-function widestGap(scene: MissedScene, wanted: number): number {
-  if (slotsFor(scene, wanted) !== undefined) return wanted;
-  let kept = 0;
-  let lost = wanted;
-  while (lost - kept > 1) {
-    const gap = Math.floor((kept + lost) / 2);
-    if (slotsFor(scene, gap) === undefined) lost = gap;
-    else kept = gap;
-  }
-  return kept;
-}
 
 /** The earliest instants in the given order; undefined if one is past the end of a lifetime. */
 function slotsFor({ at, hours, others, order }: MissedScene, gap: number): Slots | undefined {

@@ -15,6 +15,7 @@ import { type MissedPlan, placeMissed } from "./missed-plan.ts";
 import { placeOverdue } from "./overdue-plan.ts";
 import { isInTime, mayBeOnTime } from "./pace.ts";
 import { byTime, departureOf, type Job, placeJobs } from "./planned-departure.ts";
+import { largest } from "./spacing/largest.ts";
 import {
   bestGapMs,
   earlyInstants,
@@ -330,7 +331,7 @@ function clearOfStart(problem: JobProblem): JobProblem {
   });
   const canKeep = (distance: number): boolean =>
     earlyInstants(spacingOf(clearBy(distance)), distance) !== undefined;
-  return clearBy(largest(room, canKeep));
+  return clearBy(largest({ limit: room }, canKeep));
 }
 
 function hoursUntilLastDeadline({ policy, candidates, at }: PlanCandidates): OpenHours {
@@ -366,18 +367,5 @@ export function clearOfRequests(problem: SpacingProblem, around: AroundRequests)
   const clearBy = (distance: number): OpenTime => keptAway(problem.open, walls, distance);
   const canKeep = (distance: number): boolean =>
     earlyInstants(spacingOf({ ...problem, open: clearBy(distance) }), gap) !== undefined;
-  return clearBy(largest(gap, canKeep));
-}
-
-/** The largest possible whole number up to a limit, if all smaller ones are possible; or 0. */
-function largest(limit: number, isPossible: (one: number) => boolean): number {
-  if (isPossible(limit)) return limit;
-  let kept = 0;
-  let lost = limit;
-  while (lost - kept > 1) {
-    const middle = Math.floor((kept + lost) / 2);
-    if (isPossible(middle)) kept = middle;
-    else lost = middle;
-  }
-  return kept;
+  return clearBy(largest({ limit: gap }, canKeep));
 }

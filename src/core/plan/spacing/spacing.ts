@@ -1,4 +1,5 @@
 import { keptAway, mirrored, nextOpen, type OpenTime, previousOpen } from "../../limits/gate.ts";
+import { largest } from "./largest.ts";
 import {
   earliestSlots,
   mirroredRanges,
@@ -115,15 +116,10 @@ function widestGap(
   spacing: Spacing,
   from: { readonly kept: number; readonly limit: number },
 ): number {
-  let { kept } = from;
   // Whole milliseconds, whatever the instants are: otherwise the search might never end.
-  let lost = Math.floor(Math.min(from.limit, gapBound(spacing))) + 1;
-  while (lost - kept > 1) {
-    const gap = Math.floor((kept + lost) / 2);
-    if (earlyInstants(spacing, gap) === undefined) lost = gap;
-    else kept = gap;
-  }
-  return kept;
+  const limit = Math.floor(Math.min(from.limit, gapBound(spacing)));
+  const canKeep = (gap: number): boolean => earlyInstants(spacing, gap) !== undefined;
+  return largest({ kept: from.kept, limit }, canKeep);
 }
 
 /** An upper bound: the free departures alone share the time from the first to the last. */
