@@ -4,6 +4,7 @@ import { hours, instant, plus } from "../time/time.ts";
 import type { PlanCandidates, PlannedDeparture } from "./fleet-plan.ts";
 import { type DueDeparture, waitsForBudget } from "./job-classes.ts";
 import { departureOf, type Job, keptShare } from "./planned-departure.ts";
+import { largest } from "./spacing/largest.ts";
 import { zonesInTurn } from "./spacing/slot-assignment.ts";
 import { smallestGapMs } from "./spacing/spacing.ts";
 import { TakenInstants } from "./taken-instants.ts";
@@ -34,9 +35,9 @@ export interface OverdueJobs {
 
 /**
  * Overdue nodes never leave all at once. Oldest first, they take the earliest allowed instants at
- * least min(spacing.min, the reached gap) from every other departure. Nodes that were planned
- * before keep their instants up to the first one that is no longer such an instant. That one and
- * all after it are placed again, in the same order: no node overtakes another.
+ * least min(spacing.min, the reached gap) from every other departure, and further if they can.
+ * Nodes that were planned before keep their instants up to the first one that is no longer such an
+ * instant. That one and all after it are placed again, in the same order: none overtakes another.
  */
 export function placeOverdue(
   jobs: OverdueJobs,
@@ -47,13 +48,13 @@ export function placeOverdue(
   if (jobs.overdue.length === 0) return due;
   const walls = [...placed, ...apart, ...due].map((one) => one.departAt).concat(requested);
   const past = lastStart === undefined ? [] : [lastStart];
-  const gap = overdueGap(around);
+  const gap = overdueGap(jobs.overdue, { around, others: [...walls, ...past] });
   // Departures that wait for a budget start first, and keep the gap from the newest start.
   const isQueue = [...jobs.due, ...jobs.overdueDue].some(waitsForBudget);
   const others = isQueue ? walls : [...walls, ...past];
   const { kept, moves } = queueOf(jobs.overdue, { around, others, gap });
   const search = { around, gap, others: [...walls, ...past, ...kept.map((one) => one.departAt)] };
-  const fresh = [...moves, ...zonesInTurn(jobs.overdue.filter((job) => job.keptAt === undefined))];
+  const fresh = [...moves, ...freshInTurn(jobs.overdue)];
   // For a node on hold for years, no window is searched until the end of the hold is near.
   const isFar = ({ release }: Job) => release - around.at > neverOpensMs;
   const near = fresh.filter((job) => !isFar(job));
@@ -73,9 +74,7 @@ interface OverdueQueue {
  * that have already left.
  */
 function queueOf(jobs: readonly Job[], search: Search): OverdueQueue {
-  const planned = jobs
-    .flatMap((job) => (job.keptAt === undefined ? [] : [{ job, keptAt: job.keptAt }]))
-    .toSorted((a, b) => a.keptAt - b.keptAt || a.job.rank - b.job.rank);
+  const planned = plannedBefore(jobs);
   const count = keptCount(planned, search);
   const keeps = planned.slice(0, count);
   const hours = hoursOf(keeps, search.around);
@@ -90,6 +89,16 @@ function queueOf(jobs: readonly Job[], search: Search): OverdueQueue {
 interface KeptDeparture {
   readonly job: Job;
   readonly keptAt: number;
+}
+
+function plannedBefore(jobs: readonly Job[]): readonly KeptDeparture[] {
+  return jobs
+    .flatMap((job) => (job.keptAt === undefined ? [] : [{ job, keptAt: job.keptAt }]))
+    .toSorted((a, b) => a.keptAt - b.keptAt || a.job.rank - b.job.rank);
+}
+
+function freshInTurn(jobs: readonly Job[]): readonly Job[] {
+  return zonesInTurn(jobs.filter((job) => job.keptAt === undefined));
 }
 
 /** How many of the jobs can keep their instants before the first one that cannot. */
@@ -119,11 +128,34 @@ function isKept({ keptAt, release }: Job): boolean {
 }
 
 /**
+ * The reached gap, or the widest one at which all machines that have not ended leave before they
+ * do: the others' gap may be narrow for reasons of their own, such as a window that opens late.
+ */
+function overdueGap(
+  jobs: readonly Job[],
+  { around, others }: Pick<Search, "around" | "others">,
+): number {
+  const { at, policy } = around;
+  const reached = reachedGap(around);
+  const endsAt = jobs.reduce((last, { candidate }) => Math.max(last, candidate.endsAt), 0);
+  if (reached === policy.spacing.minMs || endsAt < at) return reached;
+  const hours = openHours(policy.windows, { startAt: at, endAt: instant(endsAt + 1) });
+  const open = openTime(hours.spans);
+  const inOrder = [...plannedBefore(jobs).map(({ job }) => job), ...freshInTurn(jobs)];
+  return largest({ kept: reached, limit: policy.spacing.minMs }, (gap) =>
+    instantsFor(inOrder, { others, gap, open }).every((slot, place) => {
+      const { candidate } = inOrder[place] as Job;
+      return slot <= candidate.endsAt || candidate.endsAt < at;
+    }),
+  );
+}
+
+/**
  * The reached gap is that of the other departures that are still ahead: two that are due did not
  * start at their instants. If two share an instant, it is 0, which would let every overdue node
  * leave at once; then only the wanted gap counts.
  */
-function overdueGap({ at, policy, placed }: AroundOverdue): number {
+function reachedGap({ at, policy, placed }: AroundOverdue): number {
   const ahead = placed.filter(({ departAt }) => departAt >= at);
   const reached = smallestGapMs(ahead.map((one) => one.departAt)) ?? 0;
   return reached > 0 ? Math.min(policy.spacing.minMs, reached) : policy.spacing.minMs;

@@ -219,3 +219,33 @@ describe("nodes that a shorter lifetime makes overdue", () => {
     }
   });
 });
+
+describe("beside others that a late window crowds", () => {
+  // From 24 h on a machine has ended; its deadline is half an hour before.
+  const policy = aPolicy({ windows: [daily("00:20-04:00")] });
+  /** Deadlines at 00:20 and at 00:22: two minutes is the gap that these can reach. */
+  const crowded = { a: hours(23) + minutes(10), b: hours(23) + minutes(8) };
+
+  it.each<[string, Readonly<Record<string, number>>, readonly string[]]>([
+    ["one machine ends at 00:28", { old: hours(23) + minutes(32) }, ["old 00:28"]],
+    [
+      "another node has its deadline at 00:30",
+      { old: hours(23) + minutes(32), c: hours(23) },
+      ["old 00:26", "c 00:30"],
+    ],
+    [
+      "two machines, one of which has ended",
+      { old: hours(23) + minutes(32), older: hours(25) },
+      ["older 00:25", "old 00:28"],
+    ],
+    ["all machines have ended", { older: hours(25) }, ["older 00:24"]],
+  ])("overdue nodes leave as far apart as their machines live: %s", (_, ages, expected) => {
+    const nodes = Object.entries({ ...crowded, ...ages }).map(([name, ageMs]) =>
+      aNode(name, { createdAt: instant(now - ageMs) }),
+    );
+    const made = planOf({ nodes, policy, at: now });
+    expect(timesOf(made)).toEqual(["a 00:20", "b 00:22", ...expected]);
+    const again = planOf({ nodes, policy, departures: stored(made), at: instant(now + 30_000) });
+    expect(again.moved).toBe(0);
+  });
+});
