@@ -25,8 +25,17 @@ const { positionals, values } = parseArgs({
     out: { type: "string" },
     kinds: { type: "string" },
     minutes: { type: "string", default: "5" },
+    help: { type: "boolean", short: "h", default: false },
   },
 });
+
+const usage = `usage: node test/fault-machine/main.ts COMMAND
+  replay SEED|FILE [--trace]                        tell the story of a world, and the rules it breaks
+  shrink SEED|FILE [--checker NAME] [--minutes N] [--write NAME] [--finding TEXT]
+                                                    make it smaller while it breaks the same rule
+  soak [--from SEED] [--seeds N] [--jobs N] [--kinds KIND,…] [--out FILE]
+                                                    run many worlds; FILE resumes where it stopped
+FILE is the name of a file in test/regression.`;
 
 const kinds = values.kinds?.split(",");
 const [command = "", name = ""] = positionals;
@@ -79,13 +88,17 @@ async function shrink(world: World): Promise<number> {
 }
 
 async function main(): Promise<number> {
+  if (values.help) {
+    console.log(usage);
+    return 0;
+  }
   if (command === "replay") return await replay(worldNamed(name));
   if (command === "shrink") return await shrink(worldNamed(name));
   if (command === "soak") {
     const { seeds, from, jobs, out } = values;
     return await soak({ seeds: Number(seeds), from: Number(from), jobs: Number(jobs), out, kinds });
   }
-  console.log("usage: node test/fault-machine/main.ts replay|shrink SEED|FILE, or soak --seeds N");
+  console.error(usage);
   return 2;
 }
 
