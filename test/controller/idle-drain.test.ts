@@ -91,7 +91,7 @@ describe.each(["Proceed", "RollBack"])("a drain with onTimeout: %s", (onTimeout)
   });
 });
 
-it("ends within twice its timeout if no request about its pods is ever answered", async () => {
+it("is rolled back within twice its timeout if no request about its pods is ever answered", async () => {
   const one = await story("Proceed");
   const { world } = one;
   depart(world, "n0");
@@ -107,7 +107,8 @@ it("ends within twice its timeout if no request about its pods is ever answered"
   await world.pass(minutes(9));
   expect(ledgerOf(world, "n0").phase).toBe("Draining");
   await world.pass(minutes(2));
-  expect(ledgerOf(world, "n0")).toMatchObject({ outcome: "Forced", drain: { leftBehind: 2 } });
+  expect(one.lost()).toBeUndefined();
+  expect(ledgerOf(world, "n0")).toMatchObject({ phase: "Ended", outcome: "RolledBack" });
   stop.abort();
   await running;
 });

@@ -39,6 +39,8 @@ export interface DrainView {
   readonly node: NodeFacts;
   /** Whether the cloud takes the machine, with a deadline or without. */
   readonly isNoticed: boolean;
+  /** Whether it takes the machine in any case; see `isTakenEventually`. */
+  readonly isTaken?: boolean | undefined;
   readonly livePods: readonly PodFacts[];
   /** Those of them that are known to belong to the node; only these are evicted. */
   readonly ownPods: readonly PodFacts[];

@@ -5,21 +5,37 @@ import { earlier, type Instant, type Millis, millis, minus, plus, seconds } from
 import type { DrainProgress, GonePod, LeavingPod, PodProgress } from "./drain-progress.ts";
 import { type DrainLimit, isUntouchable, leastTime } from "./drain-turn.ts";
 
-interface DrainAtTimeout {
+interface DrainProceeding {
   readonly plan: DrainPlan;
-  readonly rule: Pick<DrainRule, "onTimeout">;
-  readonly startedAt: Instant;
   readonly progress: DrainProgress;
   readonly limit: DrainLimit;
-  /** The timeout, with the waits of its rules. */
-  readonly spanMs: Millis;
   readonly now: Instant;
 }
 
+interface DrainAtTimeout extends DrainProceeding {
+  readonly rule: Pick<DrainRule, "onTimeout">;
+  readonly startedAt: Instant;
+  /** The timeout, with the waits of its rules. */
+  readonly spanMs: Millis;
+}
+
 /**
- * Until when the policy does not proceed without pods that the API server has not decided about, or
- * that have had less time since than a pod that is asked at the last moment. Such pods get another
- * timeout, and no more. One instant a pod, all ahead.
+ * Whether pods are left that nobody has asked to leave, because the API server refuses both their
+ * eviction and their deletion. Not even a policy that proceeds ends these with their machine.
+ */
+export function hasUnasked({ plan, progress, limit, now }: DrainProceeding): boolean {
+  const view = { plan, limit, records: new Map(), now };
+  return plan.pods.some((planned) => {
+    const state = progress[planned.uid];
+    const isAsked = state === undefined || state.kind === "Gone" || state.kind === "Leaving";
+    return !isAsked && !isUntouchable(planned, view);
+  });
+}
+
+/**
+ * Until when the policy does not proceed without pods that the API server has not decided about,
+ * for at most another timeout, or that have had less time since they were asked than a pod that is
+ * asked at the last moment. One instant a pod, all ahead.
  */
 export function unaskedUntil(drain: DrainAtTimeout): readonly Instant[] {
   const { plan, rule, progress, spanMs, limit, now } = drain;
@@ -29,10 +45,9 @@ export function unaskedUntil(drain: DrainAtTimeout): readonly Instant[] {
   return plan.pods.flatMap((planned) => {
     const pod = progress[planned.uid];
     if (pod === undefined || pod.kind === "Gone" || isUntouchable(planned, view)) return [];
-    const until = pod.kind === "Leaving" ? askedEnough(planned, pod, spanMs) : lastAt;
     if (pod.kind !== "Leaving" && !isUndecided(pod)) return [];
-    const endAt = earlier(lastAt, until);
-    return endAt > now ? [endAt] : [];
+    const untilAt = pod.kind === "Leaving" ? askedEnough(planned, pod, spanMs) : lastAt;
+    return untilAt > now ? [untilAt] : [];
   });
 }
 
@@ -43,9 +58,10 @@ function askedEnough(planned: PlannedPod, pod: LeavingPod, spanMs: Millis): Inst
   return earlier(pod.deadlineAt, plus(askedAt, leastTime(planned, spanMs)));
 }
 
+/** Its deletion is decided about last: a policy that proceeds deletes what it may not evict. */
 function isUndecided(pod: Exclude<PodProgress, GonePod | LeavingPod>): boolean {
   const trouble = pod.kind === "InFlight" ? (pod.held ?? pod.trouble) : pod.trouble;
-  return trouble === undefined || undecided.has(trouble.reason);
+  return trouble === undefined || undecided.has(trouble.reason) || pod.asked?.kind !== "Delete";
 }
 
 /** What the API server, or the way to it, answers without deciding about the pod. */

@@ -5,7 +5,7 @@ import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
 import { explainDrain } from "../drain-plan/drain-plan-report.ts";
 import type { DrainRule } from "../policy/policy.ts";
 import { between, earliest, type Instant, type Millis, millis, plus } from "../time/time.ts";
-import { unaskedUntil } from "./drain-overtime.ts";
+import { hasUnasked, unaskedUntil } from "./drain-overtime.ts";
 import {
   countDrain,
   type DrainAct,
@@ -35,16 +35,19 @@ export interface DrainState {
   readonly livePods: readonly PodFacts[];
   readonly progress: DrainProgress;
   readonly rule: DrainRule;
+  /** Whether the cloud takes the machine in any case, so that a rollback would help nobody. */
+  readonly isTaken?: boolean | undefined;
   /** Known termination times, including `ended` of this drain's earlier steps. */
   readonly known?: TerminationRecords | undefined;
   readonly now: Instant;
 }
 
 /**
- * `TimedOut`: the policy's timeout passed with pods remaining, and it is not Wait.
+ * `TimedOut`: the policy's timeout passed with pods remaining, and the node is rolled back.
+ * `Proceeded`: likewise, and the policy goes on without those, which have all been asked to leave.
  * `DeadlineReached`: the machine may be gone from now on.
  */
-export type DrainVerdict = "Running" | "Done" | "TimedOut" | "DeadlineReached";
+export type DrainVerdict = "Running" | "Done" | "TimedOut" | "Proceeded" | "DeadlineReached";
 
 export interface DrainStep {
   readonly acts: readonly DrainAct[];
@@ -172,9 +175,12 @@ function verdictOf(
   const endAt = endOf(state);
   if (endAt === undefined || state.now < endAt) return "Running";
   if (state.plan.deadlineAt !== undefined) return "DeadlineReached";
-  return isEnding(state, about) || overtimeOf(state, about.progress).length > 0
-    ? "Running"
-    : "TimedOut";
+  if (isEnding(state, about) || overtimeOf(state, about.progress).length > 0) return "Running";
+  if (state.rule.onTimeout !== "Proceed") return "TimedOut";
+  if (!hasUnasked({ ...state, progress: about.progress, limit: limitOf(state) })) {
+    return "Proceeded";
+  }
+  return state.isTaken === true ? "Running" : "TimedOut";
 }
 
 /**

@@ -27,13 +27,16 @@ export function drainRuleOf(
   departure: Departure,
   { rule, now }: { readonly rule: DrainRule; readonly now: Instant },
 ): DrainRule {
-  const { cause } = departure;
-  const endsAt = cloudDeadline(departure);
-  const isTakenEventually = isNoticed(departure) && endsAt === undefined && !mayBeIgnored(cause);
   const wanted = withPersonsTime(departure, { rule, now });
-  return isTakenEventually && rule.onTimeout === "RollBack"
+  return isTakenEventually(departure) && rule.onTimeout === "RollBack"
     ? { ...wanted, onTimeout: "Wait" }
     : wanted;
+}
+
+/** Whether the cloud takes the machine and does not say when. */
+export function isTakenEventually(departure: Departure): boolean {
+  const isNamed = cloudDeadline(departure) !== undefined;
+  return isNoticed(departure) && !isNamed && !mayBeIgnored(departure.cause);
 }
 
 function withPersonsTime(

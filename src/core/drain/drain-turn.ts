@@ -13,7 +13,6 @@ import {
   millis,
   minus,
   plus,
-  seconds,
 } from "../time/time.ts";
 import {
   type BlockedPod,
@@ -242,10 +241,15 @@ function restart(planned: PlannedPod, owner: NonNullable<PlannedPod["owner"]>): 
 }
 
 /** The remaining time, at most the pod's own grace period and at least a second. */
-function graceNow(due: DueTurn): number {
-  const { limit, now } = due.view;
-  const wanted = due.turner.planned.wantedGraceSeconds;
-  return fittedGrace(wanted, limit.kind === "None" ? seconds(wanted) : between(now, limit.at));
+function graceNow({ turner, view }: DueTurn): number {
+  const { planned } = turner;
+  const { limit, now } = view;
+  const wanted = planned.wantedGraceSeconds;
+  if (limit.kind === "None") return wanted;
+  const leftMs = between(now, limit.at);
+  // A policy proceeds no sooner after asking a pod; see `askedEnough`.
+  const leastMs = limit.kind === "Proceed" ? leastTime(planned, limit.spanMs) : leftMs;
+  return fittedGrace(wanted, millis(Math.max(leftMs, leastMs)));
 }
 
 function forceReason(view: TurnView): ForceReason {

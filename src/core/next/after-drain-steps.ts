@@ -92,6 +92,7 @@ export function drained(evaluation: Evaluation): PhaseResult {
     case "DeadlineReached":
       return { event: "CutShort", reason: "DeadlineReached", detail };
     case "TimedOut":
+    case "Proceeded":
       return { event: "CutShort", reason: "DrainTimeout", detail };
   }
 }

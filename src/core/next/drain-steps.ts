@@ -11,6 +11,7 @@ import {
   drainAccount,
   drainDeadline,
   drainRuleOf,
+  isTakenEventually,
   noticeKnownAt,
   ruleUntil,
   thereBefore,
@@ -167,6 +168,7 @@ function stepOf(
   const view: DrainView = {
     ...{ livePods: pods, ownPods: own, budgets, rule, deadlineAt, knownAt: noticeKnownAt(since) },
     node: scene.node?.uid === target.uid ? scene.node : target,
+    isTaken: isTakenEventually(evaluation.departure),
     ...{ isNoticed: evaluation.isNoticed, beganWith: new Set(memory.beganWith), self: scene.self },
     waitedMs: timeBefore("waitSeconds", before.countedBefore, evaluation),
     // Without a deadline of the cloud, only the time in which the drain could act counts.
@@ -266,9 +268,8 @@ function ended(
   return rollBackOf(end);
 }
 
-function rollBackOf({ verdict, rule, detail }: DrainEnd): StepFinding {
-  const isRolledBack = verdict === "TimedOut" && rule.onTimeout !== "Proceed";
-  return isRolledBack ? { event: "GaveUp", reason: "DrainTimeout", detail } : undefined;
+function rollBackOf({ verdict, detail }: DrainEnd): StepFinding {
+  return verdict === "TimedOut" ? { event: "GaveUp", reason: "DrainTimeout", detail } : undefined;
 }
 
 /**

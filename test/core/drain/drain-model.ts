@@ -36,6 +36,8 @@ export interface DrainRun {
   readonly budgets?: readonly ModelBudget[] | undefined;
   readonly rule: DrainRule;
   readonly notice?: Millis | undefined;
+  /** The cloud takes the machine and does not say when. */
+  readonly isTaken?: boolean | undefined;
   /** A notice that arrives during a planned drain. */
   readonly lateNotice?: { readonly afterMs: Millis; readonly leftMs: Millis } | undefined;
   /** The controller dies then; a new one makes a new plan and knows only the live pods. */
@@ -165,7 +167,8 @@ function viewOf(
   return {
     ...{ node: node(), livePods, ownPods: livePods, rule: run.rule, known, now: nowOf(world) },
     budgets: (run.budgets ?? []).map((one) => one.facts),
-    ...{ startedAt: startAt, deadlineAt, isNoticed: deadlineAt !== undefined },
+    isNoticed: deadlineAt !== undefined || run.isTaken === true,
+    ...{ startedAt: startAt, deadlineAt, isTaken: run.isTaken },
     waitedMs: seconds(world.waitSeconds),
     knownAt: plus(startAt, run.lateNotice?.afterMs ?? millis(0)),
   };

@@ -1,5 +1,7 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { PodFacts } from "../../../src/core/cluster/pod.ts";
+import type { EvictionAnswer } from "../../../src/core/drain/drain-answer.ts";
+import type { DrainAct } from "../../../src/core/drain/drain-progress.ts";
 import { planDrain } from "../../../src/core/drain-plan/drain-plan.ts";
 import type { DrainRule } from "../../../src/core/policy/policy.ts";
 import {
@@ -28,7 +30,7 @@ function waiting(timeoutMs?: Millis): DrainRule {
 
 it.each([
   ["RollBack", "Done", 400],
-  ["Proceed", "TimedOut", 300],
+  ["Proceed", "Proceeded", 300],
 ] as const)(
   "planned, %s: a pod whose grace is longer than the timeout ends the drain with %s",
   (onTimeout, verdict, at) => {
@@ -45,6 +47,56 @@ it("planned: a pod with a long grace gives no more time to one that its budget b
   });
   expect([end.verdict, endedMs]).toEqual(["TimedOut", 300_000]);
 });
+
+describe("Proceed: a pod that nobody could ask to leave", () => {
+  const proceed = rule({ onTimeout: "Proceed" });
+  const held = model("held", seconds(1), { graceSeconds: 20 });
+  const denied: EvictionAnswer = {
+    kind: "Refused",
+    status: 403,
+    message: "denied by pods.example",
+  };
+  const failed: EvictionAnswer = { kind: "Failed", retryable: true, message: "no endpoints" };
+  const budgets = [{ facts: budget("web", { disruptionsAllowed: 0, currentHealthy: 2 }) }];
+  const deny = (kinds: readonly DrainAct["kind"][], answer: EvictionAnswer) => (act: DrainAct) =>
+    kinds.includes(act.kind) ? answer : undefined;
+
+  it.each<[string, Partial<DrainRun>]>([
+    ["its eviction and its deletion are denied", { api: deny(["Evict", "Delete"], denied) }],
+    ["a webhook on both is down", { api: deny(["Evict", "Delete"], failed) }],
+    ["its budget holds it, and its deletion is denied", { budgets, api: deny(["Delete"], denied) }],
+  ])("is not released with its machine: %s", (_, run) => {
+    const { end, endedMs } = drained([held], { rule: proceed, ...run });
+    expect([end.verdict, endedMs]).toEqual(["TimedOut", 300_000]);
+    const [first] = end.blocked;
+    expect(first?.message).toMatch(/denied by pods\.example|no endpoints/);
+  });
+
+  it("is asked on and on if the cloud takes the machine whatever happens", () => {
+    const untilMs = minutes(40);
+    const refuse = deny(["Evict", "Delete"], denied);
+    const api = (act: DrainAct, afterMs: number) => (afterMs < untilMs ? refuse(act) : undefined);
+    const { end, endedMs } = drained([held], { rule: proceed, isTaken: true, api });
+    expect(end.verdict).toBe("Done");
+    expect(endedMs).toBeGreaterThanOrEqual(untilMs);
+    expect(endedMs).toBeLessThan(untilMs + 30_000);
+  });
+});
+
+it.each([310, 560])(
+  "Proceed: a pod that is deleted past the timeout, after %d s, gets its grace all the same",
+  (afterSeconds) => {
+    const busy: EvictionAnswer = { kind: "Overloaded", message: "too many requests" };
+    const { sent, end, endedMs } = drained([model("held", seconds(19), { graceSeconds: 20 })], {
+      rule: rule({ onTimeout: "Proceed" }),
+      budgets: [{ facts: budget("web", { disruptionsAllowed: 0, currentHealthy: 2 }) }],
+      api: (_, afterMs) => (afterMs < afterSeconds * 1000 ? busy : undefined),
+    });
+    const deleted = sent.findLast(({ act }) => act.kind === "Delete");
+    expect(deleted).toMatchObject({ answer: "Accepted", act: { graceSeconds: 20 } });
+    expect([end.verdict, endedMs]).toEqual(["Done", (deleted?.afterMs ?? 0) + 19_000]);
+  },
+);
 
 it("a job gets no more time if another controller takes over the drain", () => {
   const restarted = { rule: waiting(hours(1)), restartAfterMs: minutes(40) };
