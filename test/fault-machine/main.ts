@@ -102,5 +102,8 @@ async function main(): Promise<number> {
   return 2;
 }
 
+const code = await main();
+// A pipe is written in the background.
+await new Promise((resolve) => process.stdout.write("", resolve));
 // What a stopped model still waits for must not keep the process.
-process.exit(await main());
+process.exit(code);

@@ -127,9 +127,11 @@ function bind(
   if (stage.get("nodes", node) === undefined) return;
   const containers = [{ name: "main", image: "app:1", resources: { requests: { cpu: "10m" } } }];
   const path = "/api/v1/namespaces/default/pods";
-  // Two faults of this kind may answer to the same cordon.
-  const found = stage.cluster.api.handle({ method: "GET", path: `${path}/${pod}` });
-  const name = found.status === 200 ? `${pod}-too` : pod;
+  // Several faults of this kind may answer to the same cordon.
+  let name = pod;
+  while (stage.cluster.api.handle({ method: "GET", path: `${path}/${name}` }).status === 200) {
+    name += "-too";
+  }
   stage.post(path, {
     metadata: { name, labels: { app: "late" } },
     spec: { nodeName: node, terminationGracePeriodSeconds: graceSeconds, containers },
