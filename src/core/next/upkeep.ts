@@ -20,11 +20,19 @@ export function keepUp(evaluation: Evaluation): void {
   if (memory.markedFor === undefined) evaluation.remember({ markedFor: notice });
   if (node === undefined || !mayShowMark(evaluation.departure, node)) return;
   if (evaluation.memory.markedFor === notice && !isMarkOutdated(departure, node)) return;
+  // The cordon writes the marks as well.
+  if (isCordonAwaited(evaluation)) return;
   const key = `marks ${notice}`;
   const renewed = evaluation.attempt({ kind: "RenewMarks", key });
   if (renewed === undefined) return;
   evaluation.forget(key);
   evaluation.remember({ markedFor: notice });
+}
+
+function isCordonAwaited({ memory, requests }: Evaluation): boolean {
+  const { cordonedMs, asked } = memory;
+  const isPending = asked.cordon !== undefined && asked.cordon.answer === undefined;
+  return cordonedMs === undefined && (isPending || requests.some(({ kind }) => kind === "Cordon"));
 }
 
 /** Identifies the current notice, to detect a new one. */

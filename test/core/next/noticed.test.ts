@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { DepartureStatus } from "../../../src/core/departure/departure.ts";
 import { freshMemory } from "../../../src/core/next/memory.ts";
 import { next } from "../../../src/core/next/next.ts";
-import { aScene, at, marked, statusIn, timeAt } from "./departure-scene.ts";
+import { aScene, at, inFlight, marked, statusIn, timeAt, unanswered } from "./departure-scene.ts";
 
 type Phase = DepartureStatus["phase"];
 
@@ -61,4 +61,25 @@ it("a start that a notice has made urgent is rolled back, not called off, if it 
   const memory = { ...freshMemory(timeAt(0, 1)), first, intended };
   const scene = aScene({ departure, node: marked() });
   expect(next(scene, memory, timeAt(10_000, 2)).status.phase).toBe("RollingBack");
+});
+
+it.each([
+  ["is asked for", undefined],
+  ["is under way", inFlight("Cordon")],
+  ["has been refused and waits to be tried again", unanswered("Cordon", { answeredMs: 9_950 })],
+])("marks are not renewed beside a cordon, which writes them: it %s", (_, asked) => {
+  const departure = { ...notice, status: statusIn(["RollingBack", "Preparing"]) };
+  const memory = {
+    ...freshMemory(timeAt(0, 1)),
+    ...{ markedFor: "Planned", asked: asked === undefined ? {} : { cordon: asked } },
+  };
+  const { requests } = next(aScene({ departure, node: marked() }), memory, timeAt(10_000, 2));
+  expect(requests.map(({ kind }) => kind)).not.toContain("RenewMarks");
+});
+
+it("marks of an earlier notice are renewed on a node that is cordoned", () => {
+  const departure = { ...notice, status: statusIn(["Preparing", "Draining"]) };
+  const memory = { ...freshMemory(timeAt(0, 1)), markedFor: "Planned", cordonedMs: 5_000 };
+  const { requests } = next(aScene({ departure, node: marked() }), memory, timeAt(10_000, 2));
+  expect(requests.map(({ kind }) => kind)).toContain("RenewMarks");
 });
