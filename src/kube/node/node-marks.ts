@@ -69,6 +69,11 @@ export class KubeNodeMarks implements NodeMarks {
   readonly #writesCordonTaint: boolean;
   /** The newest pending condition of each node. */
   readonly #conditions = new Map<string, KubeRequest>();
+  /**
+   * By name, the version of a node whose writes are answered as if it were overtaken, although it
+   * is not: an admission policy answers alike.
+   */
+  readonly #refusing = new Map<string, string>();
 
   constructor({ api, clock, writesCordonTaint = false }: NodeMarksOptions) {
     this.#api = api;
@@ -98,6 +103,8 @@ export class KubeNodeMarks implements NodeMarks {
         return { result: { kind: "NotOurs", departure: owner } };
       }
       const wasRefused = tested && isSameJson(cordonPatchOfSeen(facts, how), tested);
+      const isKnown = this.#refusing.get(node.name) === object.metadata?.resourceVersion;
+      if (wasRefused && isKnown && first?.kind === "Overtaken") throw first.fault;
       if (isAgain && this.#clock.monotonic() > validUntilMs) {
         if (wasRefused && first?.kind === "Overtaken") throw first.fault;
         throw conflictOn(node.name, "for as long as it may be cordoned");
@@ -189,7 +196,7 @@ export class KubeNodeMarks implements NodeMarks {
     decide: (object: KubeObject, facts: NodeFacts) => MarkStep,
     onUnread = (fault: unknown): Promise<MarkResult> => Promise.reject(fault),
   ): Promise<MarkResult> {
-    let refusedVersion: string | undefined;
+    let refusedVersion = this.#refusing.get(name);
     for (let tries = 0; tries < conflictTries; tries += 1) {
       let object: KubeObject | undefined;
       try {
@@ -202,12 +209,15 @@ export class KubeNodeMarks implements NodeMarks {
       const verdict = decide(object, translateNode(object));
       if ("result" in verdict) return verdict.result;
       const answer = await this.#api.send(verdict.request);
+      const isTold = wasOvertaken(answer);
+      // If nobody has written meanwhile, it was not overtaken.
+      const isSame = resourceVersion !== undefined && resourceVersion === refusedVersion;
+      const isRefusal = isTold && (isSame || verdict.wasRefused === true);
+      if (isRefusal && resourceVersion !== undefined) this.#refusing.set(name, resourceVersion);
+      else this.#refusing.delete(name);
       if (answer.status < 300) return { kind: "Done" };
       if (isGone(answer)) return { kind: "Gone" };
-      // If nobody has written meanwhile, it was not overtaken: an admission policy answers alike.
-      const isSame = resourceVersion !== undefined && resourceVersion === refusedVersion;
-      const isRefusal = isSame || verdict.wasRefused === true;
-      if (isRefusal || !wasOvertaken(answer)) throw objectError(verdict.request, answer);
+      if (isRefusal || !isTold) throw objectError(verdict.request, answer);
       refusedVersion = resourceVersion;
     }
     throw conflictOn(name, `in each of ${conflictTries} attempts`);

@@ -69,6 +69,38 @@ describe("the marks on a departing node", () => {
     expect(sent).toBe(most);
   });
 
+  it("are sent once by each further attempt at a node that is refused like a failed test", async () => {
+    const who = await identity();
+    const seen = await marks.read("n1");
+    const send = world.watched.send.bind(world.watched);
+    let sent = 0;
+    let refuses = true;
+    world.watched.send = async (request) => {
+      if (request.method !== "PATCH" || !refuses) return send(request);
+      sent += 1;
+      const body = { kind: "Status", code: 409, reason: "Conflict", message: "denied by a policy" };
+      return { status: 409, body };
+    };
+    const attempts = {
+      cordon: () => marks.cordon(who, { ...mark, seen }),
+      mark: () => marks.markSoon(who, "Soon"),
+    };
+    const patches: number[] = [];
+    for (const attempt of ["cordon", "cordon", "cordon", "mark", "mark"] as const) {
+      sent = 0;
+      await expect(attempts[attempt]()).rejects.toThrow("denied by a policy");
+      patches.push(sent);
+    }
+    expect(patches).toEqual([2, 1, 1, 1, 1]);
+    // Somebody else has written: the next refusal may be a conflict again.
+    world.patchNode("n1", { metadata: { labels: { other: "tool" } } });
+    sent = 0;
+    await expect(attempts.mark()).rejects.toThrow("denied by a policy");
+    expect(sent).toBe(2);
+    refuses = false;
+    expect(await attempts.cordon()).toEqual({ kind: "Done" });
+  });
+
   it.each([
     ["asked for again, once what allowed them was asked long ago", seconds(3), undefined],
     ["written again, while what allowed them holds", seconds(5), "n1-12345678"],
