@@ -45,24 +45,60 @@ const refusal = (scene: string): string => `no-cordon-${scene}`;
 
 /** The API server itself refuses every cordon in a scene. */
 export async function refuseCordons(plane: ControlPlane, scene: string): Promise<void> {
-  const name = refusal(scene);
-  const rule = {
-    apiGroups: [""],
-    apiVersions: ["v1"],
-    operations: ["UPDATE"],
-    resources: ["nodes"],
-  };
   const inScene = `has(object.metadata.labels.scene) && object.metadata.labels.scene == "${scene}"`;
-  const expression = `!(${inScene} && has(object.spec.unschedulable))`;
+  await deny(plane, {
+    name: refusal(scene),
+    rules: [{ apiGroups: [""], operations: ["UPDATE"], resources: ["nodes"] }],
+    expression: `!(${inScene} && has(object.spec.unschedulable))`,
+    message: `no cordon in scene ${scene}`,
+  });
+  // A policy takes effect some time after it was written.
+  await createNodes(plane, [{ name: `probe-${scene}`, labels: { scene, probe: "yes" } }]);
+  await until(plane, "cordons are refused", async () => {
+    const { code } = await cordonProbe(plane, scene);
+    return code !== 0;
+  });
+}
+
+/** The API server refuses to evict or delete the pods that `occupy` has made in a scene. */
+export async function refusePods(plane: ControlPlane, scene: string): Promise<void> {
+  const apiGroups = [""];
+  await deny(plane, {
+    name: `no-removal-${scene}`,
+    rules: [
+      { apiGroups, operations: ["CREATE"], resources: ["pods/eviction"] },
+      { apiGroups, operations: ["DELETE"], resources: ["pods"] },
+    ],
+    expression: `!request.name.startsWith("app-${scene}-")`,
+    message: `no pod leaves scene ${scene}`,
+  });
+  await until(plane, "deletions are refused", async () => {
+    const { body } = await plane.request({ path: "/api/v1/namespaces/default/pods" });
+    const pods = (body.items as readonly Pod[]).map(({ metadata }) => metadata?.name ?? "");
+    const name = pods.find((one) => one.startsWith(`app-${scene}-`)) ?? "";
+    const { code } = await plane.kubectl(["delete", "pod", name, "--dry-run=server"]);
+    return code !== 0;
+  });
+}
+
+interface Denial {
+  readonly name: string;
+  readonly rules: readonly object[];
+  readonly expression: string;
+  readonly message: string;
+}
+
+async function deny(
+  plane: ControlPlane,
+  { name, rules, expression, message }: Denial,
+): Promise<void> {
   const kind = "ValidatingAdmissionPolicy";
   const apiVersion = "admissionregistration.k8s.io/v1";
+  const resourceRules = rules.map((rule) => ({ ...rule, apiVersions: ["v1"] }));
   const items = [
     {
       ...{ apiVersion, kind, metadata: { name } },
-      spec: {
-        matchConstraints: { resourceRules: [rule] },
-        validations: [{ expression, message: `no cordon in scene ${scene}` }],
-      },
+      spec: { matchConstraints: { resourceRules }, validations: [{ expression, message }] },
     },
     {
       ...{ apiVersion, kind: `${kind}Binding`, metadata: { name } },
@@ -70,12 +106,6 @@ export async function refuseCordons(plane: ControlPlane, scene: string): Promise
     },
   ];
   await mustRun(plane, ["apply", "-f", "-"], { apiVersion: "v1", kind: "List", items });
-  // A policy takes effect some time after it was written.
-  await createNodes(plane, [{ name: `probe-${scene}`, labels: { scene, probe: "yes" } }]);
-  await until(plane, "cordons are refused", async () => {
-    const { code } = await cordonProbe(plane, scene);
-    return code !== 0;
-  });
 }
 
 /** `kubectl cordon` exits with 0 even if it is refused. */

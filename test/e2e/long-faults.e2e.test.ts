@@ -17,7 +17,14 @@ import { type LastcallProcess, runLastcall, startAsPod } from "../support/lastca
 import { type Relay, startRelay } from "../support/relay.ts";
 import { Cloud } from "./cloud.ts";
 import type { RawDeparture } from "./history.ts";
-import { allowCordons, occupy, refuseCordons, setReady, silence } from "./lasting-faults.ts";
+import {
+  allowCordons,
+  occupy,
+  refuseCordons,
+  refusePods,
+  setReady,
+  silence,
+} from "./lasting-faults.ts";
 import { mustRun } from "./must-run.ts";
 import { untilAlive } from "./until-alive.ts";
 
@@ -120,6 +127,27 @@ describe("a fault that lasts", () => {
       "json",
     ]);
     expect(stdout).toContain("no cordon in scene refused");
+  });
+
+  test.concurrent("in a policy on pods: no machine is released with a pod that nobody could ask", async () => {
+    const [name = ""] = await scene("refusing", 1, {
+      paused: true,
+      lifetime: { max: "40s", reserve: "20s" },
+      drain: { timeout: "8s", onTimeout: "Proceed" },
+      instance: { release: "Recreate" },
+    });
+    await occupy(plane, [name], { graceSeconds: 2, exitAfter: "1s" });
+    await refusePods(plane, "refusing");
+    await patchPolicy("refusing", { paused: false });
+    const { status } = await until("it is given up", async () =>
+      (await departures()).find(
+        ({ spec, status: its }) => spec?.node?.name === name && its?.phase === "Ended",
+      ),
+    );
+    expect(status).toMatchObject({ outcome: "RolledBack", reason: "DrainTimeout" });
+    expect(status?.message).toContain("no pod leaves scene refusing");
+    expect((await nodeOf(name)).spec?.unschedulable).toBeUndefined();
+    expect(cloud.releases.filter(({ machine }) => machine === name)).toEqual([]);
   });
 
   test.concurrent("in every kubelet: nobody starts, and no machine is released", async () => {
