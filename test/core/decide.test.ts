@@ -244,7 +244,7 @@ describe("a held departure", () => {
         one.startsWith("Note"),
       );
     expect(notes(plus(now, hours(1)))).toEqual([]);
-    expect(notes(until)).toEqual(["Note Unblocked: Frozen"]);
+    expect(notes(until)).toEqual(["Note Blocked: Frozen"]);
   });
 });
 

@@ -57,6 +57,8 @@ const table: Readonly<Record<Phase, Readonly<Partial<Record<PhaseEvent, Phase>>>
   },
   Held: {
     Due: "Preparing",
+    // Something else holds it now, or what is known of the hold has changed.
+    Blocked: "Held",
     Unblocked: "Scheduled",
     Noticed: "Preparing",
     Cancelled: "Ended",

@@ -26,7 +26,9 @@ export function standingConflict(
 ): GateHold | undefined {
   const { phase, demands, timeline } = status;
   if (phase !== "Held" || demands === undefined) return undefined;
-  const heldAt = timeline.findLast(({ step }) => step === "Held")?.at;
+  // Since its last start, the hold may have been noted several times.
+  const started = timeline.findLastIndex(({ step }) => step === "Preparing");
+  const heldAt = timeline.slice(started + 1).find(({ step }) => step === "Held")?.at;
   const retryAt = heldAt === undefined ? now : plus(heldAt, lookAgainMs);
   const conflict = retryAt <= now ? undefined : conflictWith(drains, { demands });
   return conflict && { kind: "Held", ...conflictHold(conflict), retryAt };

@@ -2,7 +2,7 @@ import { because, type Decision } from "../departure/decision.ts";
 import type { Departure } from "../departure/departure.ts";
 import type { BadPolicy } from "../policy/policy.ts";
 import type { Reason } from "../reason/reason.ts";
-import { earlier, type Instant } from "../time/time.ts";
+import { earlier, type Instant, minutes, plus } from "../time/time.ts";
 import type { Pass } from "./pass.ts";
 
 /** Why a departure is held or over. */
@@ -27,32 +27,32 @@ export function note(
 }
 
 /**
- * Holds whose changed message is written to the status again: those until an instant that may
- * change, those that name what may be gone by now while another one holds, and those that a person
- * has to resolve, because one missing permission may follow another.
+ * Holds whose facts are those of the whole fleet or of a cloud: they change all the time, for every
+ * departure that waits.
  */
-const refreshedHolds: ReadonlySet<Reason> = new Set([
-  "Frozen",
-  "OutsideWindow",
-  "OnHold",
-  "BlockingPod",
-  "AlertsFiring",
-  "GangWorkload",
-  "ReleaseImpossible",
-  "DrainImpossible",
-  "DeadlineFirst",
-]);
+const pacedHolds: ReadonlySet<Reason> = new Set(["FleetUnhealthy", "WaveWait", "CloudUnreachable"]);
 
-/** Holds a departure that has not started. Nothing is noted if its status says so already. */
+/** The shortest time between two messages of such a hold. */
+const pacedMs = minutes(10);
+
+/**
+ * Holds a departure that has not started. Nothing is noted if its status says so already; what it
+ * says is replaced when it is no longer true, such as the alert, the drain or the instant that is
+ * waited for.
+ */
 export function hold(departure: Departure, why: Why, pass: Pass): Decision[] {
-  const { phase, reason, message } = departure.status;
   if (why.retryAt !== undefined) pass.wakeAt = earlier(why.retryAt, pass.wakeAt ?? why.retryAt);
-  if (phase !== "Held") return [note(departure, "Blocked", why)];
-  const again = note(departure, "Unblocked", why);
-  const isSaid = !refreshedHolds.has(why.reason) || message === again.explain;
-  // The reason or the end of the hold has changed: unblock it first, so that the status records
-  // each hold.
-  return reason === why.reason && isSaid ? [] : [again];
+  const held = note(departure, "Blocked", why);
+  return isSaid(departure, held, pass.now) ? [] : [held];
+}
+
+function isSaid({ status }: Departure, held: Decision, now: Instant): boolean {
+  const { phase, reason, message, timeline } = status;
+  if (phase !== "Held" || reason !== held.reason) return false;
+  // A budget's sentence is about the time when the departure was due, and that does not change.
+  if (message === held.explain || reason === "BudgetSpent") return true;
+  const saidAt = timeline.at(-1)?.at;
+  return pacedHolds.has(reason) && saidAt !== undefined && now < plus(saidAt, pacedMs);
 }
 
 export function unreadableAs({ name, problem }: BadPolicy): Why {

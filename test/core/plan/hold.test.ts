@@ -1,6 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { plus, seconds } from "../../../src/core/time/time.ts";
-import { departure, inShort, now, spot, world } from "../decide-scene.ts";
+import type { Snapshot } from "../../../src/core/departure/decision.ts";
+import type { Departure } from "../../../src/core/departure/departure.ts";
+import { conditionsOf } from "../../../src/core/departure/departure-conditions.ts";
+import { statusAfter } from "../../../src/core/departure/ledger.ts";
+import { hours, type Instant, minus, minutes, plus, seconds } from "../../../src/core/time/time.ts";
+import { decided, departure, inShort, node, now, spot, world } from "../decide-scene.ts";
 
 describe("a held departure", () => {
   it.each([
@@ -24,6 +28,120 @@ describe("a held departure", () => {
       );
     };
     expect(notes("shop/batch-0", "ClusterDown")).toEqual([]);
-    expect(notes("shop/batch-1", "DiskFull")).toEqual([`Note Unblocked: ${reason}`]);
+    expect(notes("shop/batch-1", "DiskFull")).toEqual([`Note Blocked: ${reason}`]);
   });
+});
+
+/** The departures with what a pass writes to them. */
+function afterPass(snapshot: Snapshot, at: Instant): readonly Departure[] {
+  const notes = decided(snapshot, at).filter((one) => one.kind === "Note");
+  return snapshot.departures.map((one) => {
+    const note = notes.find((found) => found.departure === one);
+    const status = note && statusAfter(one, { ...note, at });
+    return status === undefined ? one : { ...one, status };
+  });
+}
+
+const due = departure({ departAt: minus(now, seconds(30)) });
+const messages = (all: readonly Departure[]) =>
+  all.filter(({ status }) => status.phase === "Held").map(({ status }) => status.message);
+
+describe("the message of a hold", () => {
+  /** Nodes of which some are not Ready; n1 is. */
+  const fleet = (notReady: number) =>
+    Array.from({ length: 6 }, (_, place) =>
+      node({
+        ...{ name: `n${place + 1}`, uid: place === 0 ? due.node.uid : `u${place}` },
+        ready: place + notReady < 6,
+      }),
+    );
+
+  it("names how much of the fleet is unhealthy now, at most every ten minutes", () => {
+    let departures: readonly Departure[] = [due];
+    const look = (notReady: number, at: Instant) => {
+      departures = afterPass(world({ nodes: fleet(notReady), departures }), at);
+      return messages(departures).join();
+    };
+    const said = (notReady: number) =>
+      `n1 waits, because the fleet is unhealthy: ${notReady} of 6 nodes of the policy spot are not Ready.`;
+    expect(look(4, now)).toBe(said(4));
+    expect(look(5, plus(now, minutes(9)))).toBe(said(4));
+    expect(look(5, plus(now, minutes(10)))).toBe(said(5));
+    expect(look(4, plus(now, minutes(19)))).toBe(said(5));
+    const [before] = departures;
+    expect(look(5, plus(now, hours(1)))).toBe(said(5));
+    expect(departures[0]).toBe(before);
+  });
+
+  const failed = (name: string, endedAt: Instant) =>
+    departure({
+      ...{ name, uid: name, node: { ...due.node, name: "n9", uid: name } },
+      status: {
+        ...{ phase: "Ended", outcome: "RolledBack", timeline: [] },
+        ...{ startedAt: minus(endedAt, minutes(9)), endedAt },
+      },
+    });
+
+  it("names the departure that halts the waves now", () => {
+    const policies = [{ ...spot, waves: { sizes: [{ count: 1 }, { count: 2 }] } }];
+    const first = failed("n8-1", minus(now, hours(2)));
+    const look = (departures: readonly Departure[]) =>
+      afterPass(world({ policies, departures }), now);
+    const held = look([due, first]);
+    expect(messages(held).join()).toContain("because the departure n8-1 ended as RolledBack");
+    const again = look([...held, failed("n9-1", minus(now, hours(1)))]);
+    expect(messages(again).join()).toContain("because the departure n9-1 ended as RolledBack");
+    expect(look(again)).toEqual(again);
+  });
+
+  const demands = ["shop/db", "shop/web"].map((budget) => {
+    return { budget, pods: 1, disruptionsAllowed: 1 };
+  });
+  const draining = (name: string) =>
+    departure({
+      ...{ name, uid: name, node: { ...due.node, name, uid: name } },
+      status: { phase: "Draining", startedAt: minus(now, hours(1)), demands, timeline: [] },
+    });
+
+  it("names the drains that it waits for now, and its own drain is looked at again as before", () => {
+    const message =
+      "n1 waits, because its drain and another could block each other: n2, over shop/db and shop/web.";
+    const held = departure({
+      ...due,
+      status: {
+        ...{ phase: "Held", reason: "ConflictWait", message, demands },
+        timeline: [
+          { at: now, step: "Preparing", result: "Due: n1 leaves" },
+          { at: now, step: "Held", result: `Blocked: ${message}` },
+        ],
+      },
+    });
+    const nodes = ["n1", "n2", "n3"].map((name) =>
+      node({ name, uid: name === "n1" ? due.node.uid : name, unschedulable: name !== "n1" }),
+    );
+    const look = (departures: readonly Departure[], at: Instant) =>
+      afterPass(world({ nodes, departures }), at);
+    const same = [held, draining("n2")];
+    expect(look(same, plus(now, minutes(1)))).toEqual(same);
+    const again = look([held, draining("n3")], plus(now, minutes(9)));
+    expect(again[0]?.status).toMatchObject({
+      ...{ phase: "Held", reason: "ConflictWait", demands },
+      message: message.replace("n2", "n3"),
+    });
+    const started = inShort(world({ nodes, departures: again }), plus(now, minutes(10)));
+    expect(started).toContain("Begin Due: Spaced");
+  });
+});
+
+it("a hold for another reason takes its place in one write, and its condition stays true", () => {
+  const gates = { blockingPods: [], freezeUntil: plus(now, hours(1)) };
+  const frozen = afterPass(world({ departures: [due], policies: [{ ...spot, gates }] }), now);
+  expect(frozen[0]?.status).toMatchObject({ phase: "Held", reason: "Frozen" });
+  const policies = [{ ...spot, paused: true }];
+  const later = plus(now, minutes(1));
+  const [paused] = afterPass(world({ departures: frozen, policies }), later);
+  expect(paused?.status).toMatchObject({ phase: "Held", reason: "PolicyPaused" });
+  expect(paused?.status.timeline.map(({ step }) => step)).toEqual(["Held", "Held"]);
+  const held = paused && conditionsOf(paused.status).find(({ type }) => type === "Held");
+  expect(held).toMatchObject({ status: "True", lastTransitionTime: now });
 });

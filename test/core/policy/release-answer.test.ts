@@ -77,7 +77,7 @@ describe("a departure that is due", () => {
     const status = { phase: "Held", reason: "ReleaseImpossible", message: "another sentence" };
     const held = aDeparture(n1, { departAt: deadlineAt, deadlineAt, status } as never);
     const { decisions } = decide(world(refused, { departures: [held] }), deadlineAt);
-    expect(decisions).toMatchObject([{ kind: "Note", event: "Unblocked" }]);
+    expect(decisions).toMatchObject([{ kind: "Note", event: "Blocked" }]);
   });
 });
 
