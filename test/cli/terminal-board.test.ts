@@ -290,12 +290,44 @@ describe("The headline at 80 columns", () => {
     expect(shown).toMatch(/^ a .*\n b /m);
   });
 
+  const budgets =
+    "21 of 22 departures are on schedule; budgets hold back 1 departure: 2 nodes at once; 3 nodes would hold none back";
+
+  it.each([80, 100, 120])("tells the whole sentence of a policy in %i columns", (columns) => {
+    const waiting = [{ reason: "BudgetSpent", departures: 1 } as const];
+    const one = line("Policy", budgets, { policy: "spot", tone: "Note", waiting });
+    const shown = textOf(pictureOf({}, { headline: [one] }), { columns });
+    expect(shown.replaceAll(/\s+/g, " ")).toContain(`${budgets}. Held: Waits for the budget (1)`);
+  });
+
+  it("ends a sentence for which there is no room where a part of it ends", () => {
+    const one = line("Policy", budgets, { policy: "spot", tone: "Note" });
+    const low = (columns: number) => {
+      const shown = textOf(pictureOf({}, { headline: [one] }), { columns, rows: 16 });
+      return shown.split("\n").find((text) => text.startsWith(" spot"));
+    };
+    expect(low(80)).toBe(
+      " spot  21 of 22 departures are on schedule; budgets hold back 1 departure: …",
+    );
+    expect(low(100)).toBe(
+      " spot  21 of 22 departures are on schedule; budgets hold back 1 departure: 2 nodes at once; …",
+    );
+    expect(low(40)).toBe(" spot  21 of 22 departures are on …");
+  });
+
+  it("marks that a problem goes on", () => {
+    const problem = `connection refused ${"by 10.0.0.1 ".repeat(20)}`;
+    const connection = { kind: "Away", sinceAt: minus(now, minutes(1)), problem } as const;
+    const shown = textOf(pictureOf({}, { connection }), { columns: 80 });
+    expect(shown.split("\n").slice(1, 3).join("\n")).toMatch(/ …$/);
+  });
+
   it("keeps the end of each long name", () => {
     const names = ["x7km", "p566", "omu9"].map((end) => `gke-prod-euw1-spot-n2d-3f9ac21b-${end}`);
     const held = line("Held", `3 nodes are on hold (${names.join(", ")})`);
     const text = textOf(pictureOf({}, { headline: [held] }), { columns: 80 });
-    expect(text).toContain(
-      "3 nodes are on hold (gke-prod-euw…3f9ac21b-x7km, gke-prod-euw…3f9ac21b",
+    expect(text.replaceAll(/\s+/g, " ")).toContain(
+      "3 nodes are on hold (gke-prod-euw…3f9ac21b-x7km, gke-prod-euw…3f9ac21b-p566, gke-prod-euw…3f9ac21b-omu9)",
     );
     expect(textOf(pictureOf({}, { headline: [held] }), { columns: 160 })).toContain(names[2]);
   });

@@ -16,6 +16,7 @@ import {
   type Tone,
   widthOf,
   wrapped,
+  wrappedTo,
 } from "../command-line/terminal.ts";
 import { dayAndTime, headlineLines } from "./terminal-headline.ts";
 import type { TerminalPlace } from "./terminal-keys.ts";
@@ -215,9 +216,7 @@ function troubleLines(
   if (missing.length > mostMissing)
     said.push([`and ${missing.length - mostMissing} more are missing`, "warn"]);
   return said.flatMap(([text, tone]) =>
-    wrapped(text, columns - 2)
-      .slice(0, 2)
-      .map((line) => [cell(` ${line}`, tone)]),
+    wrappedTo(text, { columns: columns - 2, lines: 2 }).map((line) => [cell(` ${line}`, tone)]),
   );
 }
 

@@ -3,13 +3,13 @@ import { reasonWords } from "../../board/reason-words.ts";
 import type { BoardPicture, PolicyCard } from "../../board/stream.ts";
 import type { HeadlineTone } from "../../core/plan/headline.ts";
 import { formatInstant, type Instant, parseInstant } from "../../core/time/time.ts";
-import { cell, type StyledLine, type Tone, wrapped } from "../command-line/terminal.ts";
+import { cell, type StyledLine, type Tone, wrappedTo } from "../command-line/terminal.ts";
 
 /** How many policies are listed; the rest are counted. */
 const mostPolicies = 3;
-/** What a person has to look at is told on up to this many lines, everything else on one. */
+/** On how many lines a sentence is told at most. */
 const mostLines = 3;
-/** With fewer rows, the nodes matter more than what is as it should be. */
+/** With fewer rows, nodes matter more than what is as it should be, which gets one line. */
 const rowsForAll = 20;
 
 interface HeadlineLook {
@@ -48,8 +48,10 @@ export function headlineLines(
     const held = waiting.length === 0 ? "" : `Held: ${waiting.join(", ")}`;
     const text = [isClosed ? "Closed for departures" : "", one.text, held];
     const said = withShortTimes(text.filter(Boolean).join(". "));
-    const parts =
-      one.tone === "Bad" ? firstLines(said, columns - width - 4) : [withCutNames(said, mostOfName)];
+    const isBad = one.tone === "Bad";
+    const parts = wrappedTo(isBad ? said : withCutNames(said, mostOfName), {
+      ...{ columns: columns - width - 4, lines: isBad || rows >= rowsForAll ? mostLines : 1 },
+    });
     return parts.map((part, index) => {
       const name = index === 0 ? fitted(one.policy ?? one.subject, width) : " ".repeat(width);
       return [cell(` ${name}  `, "strong"), cell(part, tones[one.tone])];
@@ -57,14 +59,6 @@ export function headlineLines(
   });
   const more = rest > 0 ? [[cell(` and ${rest} more policies`, "dim")]] : [];
   return [...lines.slice(0, mostPolicies).flat(), ...more, ...lines.slice(mostPolicies).flat()];
-}
-
-function firstLines(text: string, columns: number): readonly string[] {
-  const all = wrapped(text, columns);
-  if (all.length <= mostLines) return all;
-  return wrapped(text, columns - 2)
-    .slice(0, mostLines)
-    .map((line, index) => (index === mostLines - 1 ? `${line} …` : line));
 }
 
 function fitted(text: string, width: number): string {

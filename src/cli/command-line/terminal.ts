@@ -154,6 +154,22 @@ export function wrapped(text: string, columns: number): readonly string[] {
   return lines;
 }
 
+/**
+ * The text in at most so many lines. What does not fit is left out from the end of a part of the
+ * sentence on, because half of one says something else.
+ */
+export function wrappedTo(
+  text: string,
+  { columns, lines: most }: { readonly columns: number; readonly lines: number },
+): readonly string[] {
+  const all = wrapped(text, columns);
+  if (all.length <= most) return all;
+  const lines = wrapped(text, columns - 2).slice(0, most);
+  const last = lines.pop() ?? "";
+  const [whole = last] = /^.*[;:,.)](?= |$)/.exec(last) ?? [];
+  return [...lines, `${whole} …`];
+}
+
 /** The text alone, for plain output and for tests. */
 export function plainText(line: StyledLine): string {
   return line.map(({ text }) => text).join("");
