@@ -77,6 +77,24 @@ export function objectSentences(target: TargetOf): void {
       expect(field(status, "details.causes.0.field")).toBe("metadata.name");
     });
 
+    it.each(["a".repeat(64), "the night shift", "-a", "a."])(
+      "rejects the label value %j as Invalid, also of an object that exists",
+      async (value) => {
+        const refusal = { status: 422, reason: "Invalid" };
+        const metadata = { name: "labelled", labels: { "suite.example/of": value } };
+        const created = mustRefuse(await maps.create({ ...configMap("x"), metadata }), refusal);
+        expect(field(created, "details.causes.0.field")).toBe("metadata.labels");
+        await maps.mustCreate(configMap("unlabelled"));
+        mustRefuse(
+          await maps.merge("unlabelled", { metadata: { labels: metadata.labels } }),
+          refusal,
+        );
+        const labels = { "suite.example/of": "a".repeat(63) };
+        mustBe(200, await maps.merge("unlabelled", { metadata: { labels } }));
+        mustBe(200, await maps.delete("unlabelled"));
+      },
+    );
+
     it("does not store a dry run", async () => {
       mustBe(201, await maps.create(configMap("dry"), { dryRun: "All" }));
       mustRefuse(await maps.get("dry"), { status: 404, reason: "NotFound" });

@@ -25,6 +25,7 @@ import {
 } from "../store/object-store.ts";
 import { applySchema } from "../structural-schema.ts";
 import { rulesOf } from "./admission.ts";
+import { checkLabels } from "./label-check.ts";
 
 interface Creation {
   readonly type: ResourceType;
@@ -96,6 +97,7 @@ function withName(context: ApiContext, creation: Creation): Fields {
     ]);
   }
   checkName(name, type);
+  checkLabels(metadata, { type, name });
   return { ...body, metadata: { ...metadata, name } };
 }
 
@@ -311,6 +313,7 @@ function withStatusOf(object: Fields, current: ModelObject): Fields {
 const writable = ["labels", "annotations", "finalizers", "ownerReferences"] as const;
 
 function composeMeta(wanted: Fields, { current, update }: Against): ModelMeta {
+  checkLabels(wanted, update);
   const metadata: Record<string, unknown> = { ...current.metadata };
   for (const field of writable) {
     const value = wanted[field];
