@@ -55,6 +55,26 @@ describe("requested departures of nine nodes at once under a budget of one", () 
     }
   });
 
+  test("are found by kubectl get -l under their policy and their node, in the order of their time", async () => {
+    const [one] = await world.departures();
+    const nodes = world.nodes.map(nameOf);
+    const find = async (...args: readonly string[]) => {
+      const { stdout } = await world.plane.kubectl(["get", "departures", "-o", "name", ...args]);
+      return stdout.trim().split("\n");
+    };
+    const order = "--sort-by=.spec.departAt";
+    expect(await find("-l", "lastcall.dev/policy=spot", order)).toHaveLength(9);
+    const node = nodes.find((name) => one?.metadata?.name?.startsWith(name));
+    expect(await find("-l", `lastcall.dev/node=${node}`)).toEqual([
+      `departure.lastcall.dev/${one?.metadata?.name}`,
+    ]);
+    const ended = '{range .items[?(@.status.phase!="Ended")]}{.metadata.name}{"\\n"}{end}';
+    const { stdout } = await world.plane.kubectl([
+      ...["get", "departures", "-o", `jsonpath=${ended}`],
+    ]);
+    expect(stdout).toBe("");
+  });
+
   test("tell their story to kubectl describe", async () => {
     const [one] = await world.departures();
     const name = one?.metadata?.name ?? "";

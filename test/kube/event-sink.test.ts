@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { KubeAnswer, KubeRequest } from "../../src/contracts/kube-api.ts";
 import type { ClusterEvent } from "../../src/contracts/telemetry.ts";
 import { LastcallError } from "../../src/errors.ts";
-import { KubeEventSink } from "../../src/kube/departure-store.ts";
+import { KubeEventSink } from "../../src/kube/event-sink.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { ScriptedApi } from "../support/scripted-api.ts";
 

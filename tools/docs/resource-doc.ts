@@ -29,12 +29,22 @@ function pageOf(resource: ResourceDefinition): string {
     `${notice}# ${kind}`,
     description,
     `\`${apiGroup}/${apiVersion}\`, cluster-scoped. \`kubectl get ${plural}\` (short \`${shortName}\`) shows ${names(narrow)}${also}.`,
+    ...selection(resource),
     "Durations are written as in Go (`90s`, `12h30m`), instants in RFC 3339 (`2026-12-01T00:00:00Z`). How a departure ends: [outcomes](../glossary.md#outcomes).",
     `## spec\n\n${fieldTable(spec, "")}`,
     ...refusals(spec),
     `## status\n\n${fieldTable(status, "")}`,
   ];
   return `${parts.join("\n\n")}\n`;
+}
+
+function selection({ labels, selectable }: ResourceDefinition): readonly string[] {
+  if (labels.length + selectable.length === 0) return [];
+  const byLabel = labels.map((label) => `\`${label}\``).join(" and ");
+  const byField = selectable.map((path) => `\`${path.slice(1)}\``).join(", ");
+  return [
+    `Selected by \`-l\` with the labels ${byLabel}, whose values have at most 63 characters ([0022](../adr/0022-labels-of-a-departure.md)), and from Kubernetes 1.31 on by \`--field-selector\` with ${byField}.`,
+  ];
 }
 
 interface Row {

@@ -22,7 +22,8 @@ import {
   KubeVolumeAttachments,
   placeholderImage,
 } from "../../kube/cluster-capacity.ts";
-import { KubeDepartureStore, KubeEventSink } from "../../kube/departure-store.ts";
+import { KubeDepartureStore } from "../../kube/departure-store.ts";
+import { KubeEventSink } from "../../kube/event-sink.ts";
 import { KubeFleet } from "../../kube/fleet.ts";
 import { KubeGateSource } from "../../kube/gate-source.ts";
 import { KubeNodeMarks } from "../../kube/node/node-marks.ts";

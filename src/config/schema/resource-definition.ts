@@ -1,3 +1,4 @@
+import { nodeLabel, policyLabel } from "../../core/departure/departure-labels.ts";
 import { departureSpec, departureStatus } from "./departure-schema.ts";
 import {
   choiceField,
@@ -102,10 +103,13 @@ export interface ResourceDefinition {
   readonly columns: readonly PrinterColumn[];
   /** For `kubectl get --field-selector`, which Kubernetes supports from 1.31 on. */
   readonly selectable: readonly string[];
+  /** For `kubectl get -l`. */
+  readonly labels: readonly string[];
 }
 
 /**
- * A column of `kubectl get`. Instants in the future are strings: kubectl prints a `date` as an age.
+ * A column of `kubectl get`. Instants in the future are strings: of a `date`, the API server prints
+ * the age, and `<invalid>` if it is ahead (ADR 0022).
  */
 interface PrinterColumn {
   readonly name: string;
@@ -143,6 +147,7 @@ export const policyDefinition: ResourceDefinition = {
     age,
   ],
   selectable: [],
+  labels: [],
 };
 
 const outcome =
@@ -178,6 +183,7 @@ const departureDefinition: ResourceDefinition = {
     ".status.outcome",
     ".status.policy",
   ],
+  labels: [nodeLabel, policyLabel],
 };
 
 export const resourceDefinitions: readonly ResourceDefinition[] = [
