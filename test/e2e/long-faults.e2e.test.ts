@@ -271,6 +271,33 @@ describe("a departure that is deleted while nobody leads", () => {
   });
 });
 
+describe("definitions that are deleted while a node drains", () => {
+  test("are gone once the node is in use again, and work once they are back", async () => {
+    const [name = ""] = await scene("uninstalled", 1, {
+      lifetime: { max: "15s", reserve: "5s" },
+      drain: { timeout: "10m", onTimeout: "Wait" },
+    });
+    await occupy(plane, [name], { graceSeconds: 600, exitAfter: "600s" });
+    await until("it drains", async () => (await departureOf(name)).status?.phase === "Draining");
+    await mustRun(plane, ["delete", "-k", join(deploy, "crds"), "--wait=false"]);
+    await until("the node is in use again", async () => {
+      const { spec } = await nodeOf(name);
+      return spec?.unschedulable !== true && !JSON.stringify(spec).includes("lastcall.dev");
+    });
+    await until("the definitions are gone", async () => {
+      const { stdout } = await plane.kubectl(["get", "crds", "-o", "name"]);
+      return !stdout.includes("lastcall.dev");
+    });
+    await mustRun(plane, ["apply", "-k", join(deploy, "crds")]);
+    const crds = ["crd/departurepolicies.lastcall.dev", "crd/departures.lastcall.dev"];
+    await mustRun(plane, ["wait", "--for=condition=Established", ...crds]);
+    const [next = ""] = await scene("installed-again", 1, {
+      lifetime: { max: "20s", reserve: "5s" },
+    });
+    await until("the next node leaves", async () => cordons.has(next));
+  });
+});
+
 /** Creates nodes that a policy of their own selects. Returns their names. */
 async function scene(name: string, count: number, spec: object): Promise<readonly string[]> {
   const nodes = Array.from({ length: count }, (_, place) => `${name}-${place}`);
