@@ -4,7 +4,8 @@ import type { KubeApi, KubeRequest } from "../../contracts/kube-api.ts";
 import type { Leadership } from "../../contracts/leadership.ts";
 import type { Log, Metrics } from "../../contracts/telemetry.ts";
 import { AlwaysLeading, type Controller } from "../../controller/controller.ts";
-import { between, type Millis, minutes, seconds } from "../../core/time/time.ts";
+import { staleWatch } from "../../core/limits/stale-watch.ts";
+import { between, type Millis, seconds } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { LiveLease } from "../../kube/lease/live-lease.ts";
 import { apiError } from "../../kube/object/api-call.ts";
@@ -249,7 +250,7 @@ async function serveStatus(
     const routes = healthRoutes({
       problem: () => health.problem(),
       whyNotReady: () =>
-        health.ready() ? staleWatch(fleet) : "the initial lists are not complete",
+        health.ready() ? staleWatch(fleet.silences()) : "the initial lists are not complete",
     });
     const healthServer = await serve(options.healthAddress, routes);
     return async () => {
@@ -297,18 +298,6 @@ export async function preflight(
     }
     await clock.sleep(againMs, signal);
   }
-}
-
-/** A silent watch is reopened after 70 s, or after 140 s if the server sends no bookmarks. */
-const limitMs = minutes(3);
-
-/** The oldest watch, described in a sentence, if it is so old that the fleet may be out of date. */
-export function staleWatch(fleet: Pick<Fleet, "silences">): string | undefined {
-  const oldest = fleet.silences().toSorted((a, b) => b.ms - a.ms)[0];
-  if (oldest === undefined || oldest.ms <= limitMs) return undefined;
-  const { kind, ms } = oldest;
-  const wanted = `expected at most ${limitMs / 1000} s`;
-  return `the watch of ${kind} has received nothing from the API server for ${Math.round(ms / 1000)} s, ${wanted}`;
 }
 
 /** Sets the current silences; called for each scrape. */

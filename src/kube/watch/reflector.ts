@@ -2,6 +2,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { KubeAnswer, KubeApi, KubeObject, Urgency } from "../../contracts/kube-api.ts";
 import { backoffMs, type Rng } from "../../core/chance/chance.ts";
 import { fieldsOf, numberOf, textOf } from "../../core/json/json-field.ts";
+import { staleAfterMs } from "../../core/limits/stale-watch.ts";
 import { type Instant, type Millis, millis, minutes } from "../../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../../errors.ts";
 import { apiError, isExpired, retryAfterMs } from "../object/api-call.ts";
@@ -81,7 +82,8 @@ const watchesPerVersion = 5;
 
 /**
  * A live copy of one collection, like client-go's reflector: a list in pages, then a watch from its
- * version, and another list if that version has expired. It stores only what `translate` returns.
+ * version, and another list if that version has expired, or if nothing was heard for minutes. It
+ * stores only what `translate` returns.
  *
  * A missing right or definition rejects `run` (`RIGHT_MISSING`, `CRD_MISSING`) until the verb has
  * succeeded once; after that it counts as a server that is starting, and is retried. With
@@ -164,7 +166,9 @@ export class Reflector<T> {
     const { clock } = this.#options;
     const startMs = clock.monotonic();
     try {
-      if (this.#version === undefined) return await this.#list(signal);
+      // A watch that stays silent may be cut off where a list is not.
+      const isStale = this.silentMs() > staleAfterMs;
+      if (this.#version === undefined || isStale) return await this.#list(signal);
       return await this.#watch(this.#version, signal);
     } catch (error) {
       if (!isLastcallError(error) || isFinal(error)) throw error;

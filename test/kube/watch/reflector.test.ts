@@ -1,81 +1,19 @@
 import { describe, expect, it } from "vitest";
-import type { KubeAnswer, KubeObject, KubeWatchEvent } from "../../../src/contracts/kube-api.ts";
-import { seededRng } from "../../../src/core/chance/chance.ts";
+import type { KubeObject, KubeWatchEvent } from "../../../src/contracts/kube-api.ts";
 import { minutes, seconds } from "../../../src/core/time/time.ts";
-import type { ObjectChange, SkippedObject } from "../../../src/kube/watch/collection.ts";
-import { Reflector, type ReflectorOptions } from "../../../src/kube/watch/reflector.ts";
-import { ManualClock, settle } from "../../support/manual-clock.ts";
-import { type AnswerScript, ScriptedApi, unreachable } from "../../support/scripted-api.ts";
-
-interface Fact {
-  readonly name: string;
-  readonly version: string;
-}
-
-function object(name: string, resourceVersion: string, more: Partial<KubeObject> = {}): KubeObject {
-  return { metadata: { name, uid: `uid-${name}`, resourceVersion }, ...more };
-}
-
-function page(resourceVersion: string, items: readonly KubeObject[], token = ""): KubeAnswer {
-  return { status: 200, body: { metadata: { resourceVersion, continue: token }, items } };
-}
-
-function refused(status: number, more: object = {}): KubeAnswer {
-  return { status, body: { kind: "Status", code: status, message: "said", ...more } };
-}
-
-function event(type: KubeWatchEvent["type"], name: string, version: string): KubeWatchEvent {
-  return { type, object: object(name, version) };
-}
-
-function bookmark(resourceVersion: string): KubeWatchEvent {
-  return { type: "BOOKMARK", object: { metadata: { resourceVersion } } };
-}
-
-function errorEvent(code: number, more: object = {}): KubeWatchEvent {
-  return { type: "ERROR", object: { kind: "Status", code, message: "said", ...more } };
-}
-
-function translate(from: KubeObject): Fact {
-  if (from.spec === "odd") throw new Error("odd");
-  return { name: from.metadata?.name ?? "", version: from.metadata?.resourceVersion ?? "" };
-}
-
-function setUp(answer: AnswerScript, options: Partial<ReflectorOptions<Fact>> = {}) {
-  const api = new ScriptedApi(answer);
-  const clock = new ManualClock();
-  const changes: ObjectChange<Fact>[] = [];
-  const skipped: SkippedObject[] = [];
-  const troubles: string[] = [];
-  const reflector = new Reflector<Fact>({
-    api,
-    clock,
-    rng: seededRng(1),
-    path: "/api/v1/nodes",
-    translate,
-    onChange: (change) => changes.push(change),
-    onSkip: (skip) => skipped.push(skip),
-    onError: (error) => troubles.push(error.code),
-    ...options,
-  });
-  const stop = new AbortController();
-  const run = reflector.run(stop.signal);
-  run.catch(() => {});
-  return { api, clock, changes, skipped, troubles, reflector, stop, run };
-}
-
-function names(reflector: Reflector<Fact>): string[] {
-  return [...reflector.items().values()].map((fact) => `${fact.name}@${fact.version}`);
-}
-
-/** The changes in short form. */
-function shortly(changes: readonly ObjectChange<Fact>[]): string[] {
-  return changes.map((change) =>
-    change.kind === "Set"
-      ? `set ${change.item.name}@${change.item.version}`
-      : `removed ${change.before.name}`,
-  );
-}
+import { settle } from "../../support/manual-clock.ts";
+import { type ScriptedApi, unreachable } from "../../support/scripted-api.ts";
+import {
+  bookmark,
+  errorEvent,
+  event,
+  names,
+  object,
+  page,
+  refused,
+  setUp,
+  shortly,
+} from "./reflector-stage.ts";
 
 describe("a reflector", () => {
   it("lists in pages, is synced, watches from the list's version and follows the events", async () => {
@@ -262,6 +200,23 @@ describe("an error", () => {
     await clock.advance(1000);
     expect(api.watches).toHaveLength(2);
     expect(api.watching.request.query?.resourceVersion).toBe("10");
+  });
+
+  it.each<[string, (watch: ScriptedApi["watching"]) => void]>([
+    ["is refused its connections", (watch) => watch.fail(unreachable())],
+    ["is ended at once", (watch) => watch.end()],
+  ])("of the watch alone, which %s, leads to a list every three minutes", async (_, broken) => {
+    const { api, clock, reflector } = setUp(() => page("10", []));
+    api.onWatch = broken;
+    await reflector.synced;
+    api.answer = () => page("20", [object("new", "15")]);
+    await clock.advance(175_000);
+    expect([api.sent.length, reflector.items().size]).toEqual([1, 0]);
+    await clock.advance(20_000);
+    expect([api.sent.length, reflector.items().size]).toEqual([2, 1]);
+    await clock.advance(10 * 60_000);
+    expect(api.sent.length).toBeLessThanOrEqual(6);
+    expect(reflector.silentMs()).toBeLessThan(195_000);
   });
 
   it("that one version always causes leads to a new list", async () => {

@@ -1,0 +1,22 @@
+import { type Millis, minutes, seconds } from "../time/time.ts";
+
+/**
+ * A watch that has received nothing for so long shows a state that may be gone. A silent one is
+ * reopened after 70 s, or after 140 s if the server sends no bookmarks.
+ */
+export const staleAfterMs: Millis = minutes(3);
+
+/** How long a watch of some kind of object has received nothing. */
+interface Silence {
+  readonly kind: string;
+  readonly ms: Millis;
+}
+
+/** The oldest watch, in a sentence, if it is stale. */
+export function staleWatch(silences: readonly Silence[]): string | undefined {
+  const oldest = silences.toSorted((a, b) => b.ms - a.ms)[0];
+  if (oldest === undefined || oldest.ms <= staleAfterMs) return undefined;
+  const { kind, ms } = oldest;
+  const wanted = `expected at most ${staleAfterMs / seconds(1)} s`;
+  return `the watch of ${kind} has received nothing from the API server for ${Math.round(ms / 1000)} s, ${wanted}`;
+}
