@@ -4,15 +4,16 @@ import type { Departure } from "../core/departure/departure.ts";
 import { hours } from "../core/time/time.ts";
 
 /**
- * For so long, an answer counts that the watch does not show. After a restore of etcd versions
- * start again lower, and it never would.
+ * For so long, an answer counts that a watch which receives something does not show. After a
+ * restore of etcd versions start again lower, and it never would. What a silent watch shows is
+ * older than the answer.
  */
 const answersLastMs = hours(1);
 
 interface KnownAnswer {
   readonly departure: Departure;
-  /** Monotonic. */
-  readonly untilMs: number;
+  /** When it was given (monotonic). */
+  readonly sinceMs: number;
 }
 
 /**
@@ -83,9 +84,8 @@ export class DepartureCache {
     const shown = this.#watched.departure(departure.uid);
     const known = this.#newest(shown);
     if (known === undefined || !isNewer(departure, known)) return;
-    const untilMs = this.#clock.monotonic() + answersLastMs;
     this.#answers.delete(departure.uid);
-    this.#answers.set(departure.uid, { departure, untilMs });
+    this.#answers.set(departure.uid, { departure, sinceMs: this.#clock.monotonic() });
     this.#view = undefined;
   }
 
@@ -95,8 +95,15 @@ export class DepartureCache {
     return answer !== undefined && this.#counts(answer, shown) ? answer.departure : shown;
   }
 
-  #counts({ departure, untilMs }: KnownAnswer, shown: Departure): boolean {
-    return isNewer(departure, shown) && this.#clock.monotonic() < untilMs;
+  #counts(answer: KnownAnswer, shown: Departure): boolean {
+    return isNewer(answer.departure, shown) && !this.#isOver(answer);
+  }
+
+  #isOver({ sinceMs }: KnownAnswer): boolean {
+    const nowMs = this.#clock.monotonic();
+    if (nowMs < sinceMs + answersLastMs) return false;
+    const silence = this.#watched.silences().find(({ kind }) => kind === "departures");
+    return silence === undefined || nowMs - silence.ms > sinceMs;
   }
 
   #newestView(
@@ -113,7 +120,7 @@ export class DepartureCache {
 
   #hasExpired(): boolean {
     const oldest = this.#answers.values().next().value;
-    return oldest !== undefined && oldest.untilMs <= this.#clock.monotonic();
+    return oldest !== undefined && this.#isOver(oldest);
   }
 
   /** What the watch shows as well, and what it has not shown for too long. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { DepartureStore, Fleet, StoreResult } from "../../src/contracts/cluster.ts";
 import { DepartureCache } from "../../src/controller/departure-cache.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
+import { millis } from "../../src/core/time/time.ts";
 import { aDeparture, aNode } from "../core/fleet-builder.ts";
 
 const node = aNode("n1");
@@ -22,11 +23,14 @@ function stage(first: Departure | undefined) {
     departure: (uid) => all().find((one) => one.uid === uid),
     departuresOf: all,
     departureNamed: () => shown,
+    silences: () => [{ kind: "departures", ms: millis(nowMs - heardMs) }],
   };
   let nowMs = 0;
+  let heardMs = 0;
   const cache = new DepartureCache(fleet as Fleet, { monotonic: () => nowMs });
-  const passHours = (count: number) => {
+  const passHours = (count: number, { heard = true } = {}) => {
     nowMs += count * 3_600_000;
+    if (heard) heardMs = nowMs;
   };
   const answer = async (result: StoreResult, to = version("5")) => {
     const store: Partial<DepartureStore> = { move: async () => result };
@@ -67,6 +71,15 @@ describe("a Departure that an answer has shown", () => {
     expect(versions()).toBe("12");
     passHours(0.2);
     expect(versions()).toBe("3");
+  });
+
+  it("counts for as long as the watch receives nothing: what that shows is older", async () => {
+    const { answer, versions, passHours } = stage(version("9"));
+    await answer({ kind: "Done", departure: version("12") });
+    passHours(5, { heard: false });
+    expect(versions()).toBe("12");
+    passHours(0);
+    expect(versions()).toBe("9");
   });
 
   it.each([

@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { formatInstant, minutes, plus, seconds } from "../../src/core/time/time.ts";
 import { departures } from "../support/model-world.ts";
-import { capacityStory, ledgerOf, workload } from "./capacity-story.ts";
+import { capacityStory, depart, ledgerOf, workload } from "./capacity-story.ts";
 
 const notFound = 'departures.lastcall.dev "n0-notice" not found';
 const body = { kind: "Status", code: 404, reason: "NotFound", message: notFound };
@@ -42,6 +42,34 @@ it.each([
   expect(wrong).toBe(times);
   expect(world.podsOn("n0")).toEqual([]);
   expect(ledgerOf(world, "n0").phase).toBe("Releasing");
+  over.abort();
+  await running;
+});
+
+it("a departure that is said to be gone, and that the watch still shows, is tried once a minute", async () => {
+  const world = capacityStory({ replacement: { when: "None" } });
+  await world.pass(seconds(30));
+  const { send } = world.watched;
+  let writes = 0;
+  let isSaid = true;
+  world.watched.send = async (request) => {
+    const isOfDeparture = /\/departures\/[^/]+(\/status)?$/.test(request.path);
+    if (!isSaid || !isOfDeparture || request.method === "GET") return send(request);
+    writes += 1;
+    return { status: 404, body };
+  };
+  const over = new AbortController();
+  const running = world.startController(over.signal);
+  depart(world, "n0");
+  await world.pass(minutes(60));
+  // A start is two writes: the finalizer and the status.
+  expect(writes).toBeGreaterThan(60);
+  expect(writes).toBeLessThan(130);
+  const told = world.events.filter(({ reason }) => reason === "RequestRefused");
+  expect(told.some(({ message }) => message.includes("that it does not exist"))).toBe(true);
+  isSaid = false;
+  await world.pass(minutes(5));
+  expect(ledgerOf(world, "n0").phase).toBe("Ended");
   over.abort();
   await running;
 });

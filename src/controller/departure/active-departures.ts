@@ -12,10 +12,10 @@ import { isKnownPhase, type PhaseResult } from "../../core/departure/ledger.ts";
 import { drainsUnderWay } from "../../core/plan/conflict-hold.ts";
 import type { Policy } from "../../core/policy/policy.ts";
 import { type Millis, minutes, seconds } from "../../core/time/time.ts";
-import { isLastcallError, messageOf } from "../../errors.ts";
+import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import type { DepartureOptions } from "./departure-options.ts";
 import { DepartureTelemetry } from "./departure-telemetry.ts";
-import { OpenDeparture } from "./open-departure.ts";
+import { type Closing, OpenDeparture } from "./open-departure.ts";
 
 /** How long a departure that could not start rests before it is planned again. */
 const restMs: Millis = minutes(1);
@@ -64,7 +64,7 @@ export class ActiveDepartures {
     const one = new OpenDeparture({ departure, policy, first, signal }, this.#options, {
       fleet: this.#fleet,
       drainsBeside: (uid) => this.#drainsBeside(uid),
-      onClosed: (fault) => this.#closed(departure, one, { fault, signal }),
+      onClosed: (how) => this.#closed(departure, one, { ...how, signal }),
     });
     this.#open.set(departure.uid, one);
     this.#enter(departure);
@@ -154,17 +154,29 @@ export class ActiveDepartures {
   #closed(
     departure: Departure,
     one: OpenDeparture,
-    { fault, signal }: { readonly fault: unknown; readonly signal: AbortSignal },
+    { fault, isGone, signal }: Closing & { readonly signal: AbortSignal },
   ): void {
     const { uid } = departure;
     this.#open.delete(uid);
     this.#leave(departure);
     if (signal.aborted) return;
     const status = one.newestStatus;
-    if (fault === undefined) this.#rests.delete(uid);
-    else this.#failed({ ...departure, status }, fault, signal);
+    if (fault !== undefined) this.#failed({ ...departure, status }, fault, signal);
+    else if (isGone) this.#gone({ ...departure, status }, signal);
+    else this.#rests.delete(uid);
     if (!isLive({ status })) this.#ended.set(uid, status);
     this.#tell(uid);
+  }
+
+  /** The watch shows that soon, unless it is silent or something else has answered. */
+  #gone(departure: Departure, signal: AbortSignal): void {
+    if (!this.#rests.has(departure.uid)) {
+      this.#rest(departure, signal);
+      return;
+    }
+    const found = "the API server answers that it does not exist, and its watch shows it";
+    const problem = `Cannot write the Departure ${departure.name}: ${found}`;
+    this.#failed(departure, new LastcallError("NOT_FOUND", problem), signal);
   }
 
   #tell(uid: string): void {

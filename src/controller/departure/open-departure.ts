@@ -59,8 +59,15 @@ export interface OpenSubject {
 export interface OpenHooks {
   readonly fleet: Pick<Fleet, "node">;
   readonly drainsBeside: (uid: string) => readonly RunningDrain[];
-  /** It is closed; `fault` if it could not even start, or something unexpected happened. */
-  readonly onClosed: (fault: unknown) => void;
+  readonly onClosed: (how: Closing) => void;
+}
+
+/** How a departure is closed. */
+export interface Closing {
+  /** Why it could not even start, or something unexpected. */
+  readonly fault: unknown;
+  /** The API server says that it does not exist. */
+  readonly isGone: boolean;
 }
 
 /**
@@ -82,6 +89,7 @@ export class OpenDeparture {
   /** Whether the node was known when the policy was selected. */
   #isNodeKnown: boolean;
   #isDeleted = false;
+  #isGone = false;
   #isClosed = false;
   #isScheduled: "No" | "Batched" | "Now" = "No";
   /** The earliest of the times at which it wakes to write (monotonic). */
@@ -135,6 +143,7 @@ export class OpenDeparture {
       onLater: (span) => this.#wakeAfter(span),
       onGone: () => {
         this.#isDeleted = true;
+        this.#isGone = true;
       },
       onUnstarted: (error) => this.#close(error),
     });
@@ -319,7 +328,7 @@ export class OpenDeparture {
     this.#reader.close();
     this.#requests.close();
     this.#over.abort("closed");
-    this.#hooks.onClosed(fault);
+    this.#hooks.onClosed({ fault, isGone: this.#isGone });
     // What is on its way still arrives: nobody else may act before that.
     const onTheWay = [this.#requests.settled(), this.#record.settled()];
     void Promise.all(onTheWay).then(() => this.#done.resolve());
