@@ -64,15 +64,16 @@ async function fleet(): Promise<ModelWorld> {
 
 describe("a node whose release was requested from a cloud that then fails", () => {
   it.each([
-    ["does not respond", unreachable],
-    ["rejects the credentials", unauthorized],
+    ["does not respond, for an hour", minutes(50), unreachable],
+    ["rejects the credentials, for an hour", minutes(50), unauthorized],
     [
-      "shows the machine as stopping",
+      "shows the machine as stopping, however long",
+      hours(2),
       async (): Promise<MachineState> => {
         return { kind: "Present", id: "n1-1", bornAt: undefined, running: false };
       },
     ],
-  ] as const)("stays cordoned while that %s, however long", async (_, fault) => {
+  ] as const)("stays cordoned while that %s", async (_, lastsMs, fault) => {
     const world = await fleet();
     const look: { now: Look } = { now: fault };
     const { asked, releaser } = lostAnswer(world, look);
@@ -85,7 +86,7 @@ describe("a node whose release was requested from a cloud that then fails", () =
     })(releaser.release);
     start(world, () => releaser);
     await world.passUntil(() => asked.length > 0, minutes(10));
-    await world.pass(hours(2));
+    await world.pass(lastsMs);
     expect(world.marksOf("n1")).toContain("unschedulable");
     expect(world.statusOf("n1")).toMatchObject({ phase: "Releasing" });
 
@@ -94,6 +95,26 @@ describe("a node whose release was requested from a cloud that then fails", () =
     expect(world.statusOf("n1")).toMatchObject({ outcome: "Planned" });
     expect(world.released).toHaveLength(1);
   });
+
+  it.each([
+    ["does not respond", unreachable],
+    ["rejects the credentials", unauthorized],
+  ])(
+    "is given back if its kubelet reports for more than an hour while that %s",
+    async (_, fault) => {
+      const world = await fleet();
+      const { asked, releaser } = lostAnswer(world, { now: fault });
+      releaser.release = ((inner) => async (request, signal) => {
+        if (asked.length > 0) await fault();
+        return inner(request, signal);
+      })(releaser.release);
+      start(world, () => releaser);
+      await world.passUntil(() => asked.length > 0, minutes(10));
+      await world.passUntil(() => world.statusOf("n1").phase === "Ended", hours(2));
+      expect(world.statusOf("n1")).toMatchObject({ outcome: "Failed", reason: "ReleaseFailed" });
+      expect(world.marksOf("n1")).toEqual([]);
+    },
+  );
 
   it("stays cordoned although a check ran before the cloud showed the request it had accepted", async () => {
     const world = await fleet();

@@ -34,9 +34,9 @@ const silentAgainMs = 10_000;
 
 /**
  * Whether a node stays Ready for so long that its machine must be running: a cloud that is asked in
- * the wrong account or region finds no machine either.
+ * the wrong account or region finds no machine either, and one without credentials shows none.
  */
-function stillReports(evaluation: Evaluation): "Reports" | "Wait" | "Silent" {
+export function stillReports(evaluation: Evaluation): "Reports" | "Wait" | "Silent" {
   const { now, memory } = evaluation;
   const absent = memory.absent ?? { sinceMs: now.ms, askedMs: now.ms, number: now.number };
   evaluation.remember({ absent });

@@ -142,6 +142,8 @@ export interface Memory {
   readonly described?: number | undefined;
   /** The first evaluation at which the cloud must show what became of the last request. */
   readonly visible?: number | undefined;
+  /** The cloud could not be asked what became of it, so that its release was not asked for. */
+  readonly wasUnseen?: true | undefined;
   /**
    * When a release last got no answer (monotonic): it may have succeeded, which the cloud may not
    * show yet.

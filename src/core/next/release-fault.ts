@@ -1,8 +1,8 @@
 import type { MachineState } from "../cluster/machine.ts";
-import { formatDuration } from "../time/time.ts";
+import { formatDuration, hours, type Millis } from "../time/time.ts";
 import { takenByOthers } from "./cloud-takes.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
-import { machineAbsent } from "./machine-absent.ts";
+import { machineAbsent, stillReports } from "./machine-absent.ts";
 import { triedMs } from "./release-clock.ts";
 import type { AskedRequest } from "./request.ts";
 import { isAway, type RequestFault } from "./scene.ts";
@@ -55,11 +55,17 @@ export function releaseFailed(fault: RequestFault, evaluation: Evaluation): Step
     return unreleased(fault, evaluation);
   const seen = seenAfter(asked, evaluation);
   if (seen === undefined) return "Wait";
-  const isSame = seen !== "Unknown" && seen.kind === "Present" && seen.id === machine.id;
-  if (seen !== "Unknown" && !isSame) {
+  if (seen === "Unknown") return unseen(fault, asked, evaluation);
+  const isSame = seen.kind === "Present" && seen.id === machine.id;
+  if (!isSame) {
     // A request without an answer has ended it, whatever the cloud answers to the next one.
     const absent = machineAbsent(seen, evaluation);
     if (absent === undefined || absent === "Wait") return absent;
+  }
+  if (isSame && seen.running && evaluation.memory.wasUnseen === true) {
+    // The cloud answers again.
+    evaluation.remember({ wasUnseen: undefined });
+    return triedOn(fault, asked, evaluation);
   }
   if (isSame && seen.running) {
     const visibleMs = visibleFromMs(evaluation);
@@ -67,14 +73,43 @@ export function releaseFailed(fault: RequestFault, evaluation: Evaluation): Step
     evaluation.lookAtMs(visibleMs);
     return "Wait";
   }
-  const key = releaseKey(machine.id);
+  return triedOn(fault, asked, evaluation);
+}
+
+/** The machine may be leaving, so that its release is asked for again. */
+function triedOn(fault: RequestFault, asked: AskedRequest, evaluation: Evaluation): "Wait" {
+  const { memory, now, scene } = evaluation;
+  const key = releaseKey(scene.departure.status.machine?.id ?? "");
   const leaving: RequestFault = { ...fault, code: "MACHINE_LEAVING", retryable: true };
-  evaluation.remember({
-    asked: { ...evaluation.memory.asked, [key]: { ...asked, fault: leaving } },
-  });
+  evaluation.remember({ asked: { ...memory.asked, [key]: { ...asked, fault: leaving } } });
   retried(fault, evaluation);
   evaluation.lookAtMs(Math.max(asked.againMs ?? 0, now.ms + 1));
   return "Wait";
+}
+
+/** No cloud begins later to stop a machine for a request that it has accepted. */
+const stopsWithinMs: Millis = hours(1);
+
+/**
+ * The cloud cannot be asked what became of the machine, and is asked for nothing meanwhile. The
+ * node is given back if its kubelet still
+ * reports long after a request that was refused, and much longer after one without an answer, which
+ * may have been accepted.
+ */
+function unseen(fault: RequestFault, asked: AskedRequest, evaluation: Evaluation): StepFinding {
+  const { now, scene, memory } = evaluation;
+  const refusedMs = (asked.answeredMs ?? now.ms) + scene.policy.instance.awaitMachineMs;
+  const acceptedMs = (memory.unansweredMs ?? Number.NEGATIVE_INFINITY) + stopsWithinMs;
+  const stoppedMs = Math.max(refusedMs, acceptedMs);
+  if (now.ms < stoppedMs) {
+    evaluation.remember({ wasUnseen: true });
+    retried(fault, evaluation);
+    evaluation.lookAtMs(stoppedMs);
+    return "Wait";
+  }
+  const reports = stillReports(evaluation);
+  if (reports === "Wait" && evaluation.faultOf("nodeNow") === undefined) return "Wait";
+  return reports === "Silent" ? triedOn(fault, asked, evaluation) : unreleased(fault, evaluation);
 }
 
 /** When the cloud must show what became of the last request without an answer (monotonic). */

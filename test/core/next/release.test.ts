@@ -252,6 +252,43 @@ describe("a release that gets no answer", () => {
   });
 });
 
+describe("a release that is refused by a cloud that shows nothing of its machine either", () => {
+  const machine = { id: "id-1", mode: "Recreate" } as const;
+  const { awaitMachineMs } = policy.instance;
+  const fault = { code: "CLOUD_CREDENTIALS", message: "401", retryable: false };
+  const silent = { ...marked(), ready: false };
+  const departure = { status: { ...releasing, machine } };
+  const facts = (node: NodeFacts) => ({ machine: failed(fault), nodeNow: known({ node }, 1e6) });
+
+  /** Evaluates from the refusal on, at each time that is asked for; nothing else happens. */
+  function waited(node: NodeFacts, toMs: number) {
+    const asked = { "release id-1": unanswered("Release", { fault, againMs: 1e12 }) };
+    let memory: Memory = { ...start, asked, described: 1 };
+    let sent = 0;
+    for (let [ms, number] = [0, 2]; ms <= toMs; number += 1) {
+      const scene = aScene({ departure, node, facts: facts(node), heardMs: ms });
+      const out = next(scene, memory, timeAt(ms, number));
+      sent += out.requests.filter(({ kind }) => kind === "Release").length;
+      if (out.status.phase !== "Releasing") return { ms, sent, ...out.status };
+      memory = { ...out.memory, intended: undefined };
+      ms = Math.max(ms + 1, (out.lookAgainAt ?? at(toMs + 1)) - at(0));
+    }
+    return { ms: toMs, sent, phase: "Releasing", message: undefined };
+  }
+
+  it("gives the node back once its kubelet has reported for longer than a machine takes to stop", () => {
+    const { ms, ...end } = waited(marked(), 10 * awaitMachineMs);
+    expect(end).toMatchObject({ phase: "RollingBack", reason: "ReleaseFailed", sent: 0 });
+    expect(end.message).toContain("401");
+    expect(ms).toBeGreaterThanOrEqual(awaitMachineMs);
+    expect(ms).toBeLessThan(awaitMachineMs + 120_000);
+  });
+
+  it("keeps the node of a silent kubelet: the request may have ended its machine", () => {
+    expect(waited(silent, 10 * awaitMachineMs).phase).toBe("Releasing");
+  });
+});
+
 it("a machine that is gone is released, although its Node may not be deleted", () => {
   const machine = { id: "id-1", mode: "Recreate" } as const;
   const departure = { status: { ...releasing, machine } };
