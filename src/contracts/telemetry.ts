@@ -98,7 +98,7 @@ export const clusterEvents = {
   FleetUnhealthy: {
     ...{ type: "Warning", about: aboutPolicy },
     tells:
-      "No voluntary departure starts: too many nodes are not Ready, or machines that have left are not replaced.",
+      "No voluntary departure starts: too many nodes are not Ready, machines that have left are not replaced, or the API server shows nothing any more.",
   },
   FleetHealthy: { type: "Normal", about: aboutPolicy, tells: "Departures may start again." },
   FleetShrunk: {

@@ -9,6 +9,7 @@ import type { NodeFacts } from "../core/cluster/node.ts";
 import { TerminationMemory } from "../core/drain/drain-time.ts";
 import { drainObstacle } from "../core/drain-plan/drain-obstacle.ts";
 import { planDrain } from "../core/drain-plan/drain-plan.ts";
+import { unheardOf } from "../core/limits/stale-watch.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError, messageOf } from "../errors.ts";
@@ -125,6 +126,7 @@ export class Controller {
       cordons: new PendingCordons(clock),
       terminations: new TerminationMemory(),
       view: () => fleet.view(),
+      unheard: () => unheardOf(fleet.silences()),
     });
     const noticeReconciler = new NoticeReconciler({ fleet, writer, telemetry, clock });
     const stopFollowing = dryRun

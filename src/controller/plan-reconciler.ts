@@ -9,6 +9,7 @@ import type { Decision, Snapshot } from "../core/departure/decision.ts";
 import type { Departure, DepartureStatus } from "../core/departure/departure.ts";
 import { statusAfter } from "../core/departure/ledger.ts";
 import { gatesToAsk } from "../core/limits/gate.ts";
+import { unheardOf } from "../core/limits/stale-watch.ts";
 import { policyFor } from "../core/notice/interruption.ts";
 import type { FleetPlan } from "../core/plan/fleet-plan.ts";
 import { policyStatuses } from "../core/plan/plan-status.ts";
@@ -178,7 +179,8 @@ export class PlanReconciler {
       this.#dryRunNotices?.look({ ...view, nodes }) ??
       this.#deleted.with(activeDepartures.overlay(view.departures));
     const releaseAnswers = checks.answers(nodes);
-    const snapshot = { ...view, nodes, departures, gateAnswers, releaseAnswers };
+    const unheard = unheardOf(fleet.silences());
+    const snapshot = { ...view, nodes, departures, gateAnswers, releaseAnswers, unheard };
     const verdict = decide(snapshot, clock.now());
     checks.ask({ ...verdict, departures }, signal);
     this.#reporter.show(verdict.plan, snapshot.departures);

@@ -17,6 +17,8 @@ export interface DepartureOptions extends ClusterPorts, Telemetry {
   readonly terminations: TerminationMemory;
   /** The current state of the watched fleet. */
   readonly view: () => FleetView;
+  /** Why that may be out of date; see `unheardOf`. */
+  readonly unheard: () => string | undefined;
   readonly clock: Clock;
   readonly rng: Rng;
   /** The uid of the controller's own pod, if it runs in one. */

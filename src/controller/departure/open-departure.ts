@@ -241,7 +241,7 @@ export class OpenDeparture {
   }
 
   #scene(lastLook: LastLook | undefined): DepartureScene {
-    const { view, terminations, self, clock } = this.#options;
+    const { view, unheard, terminations, self, clock } = this.#options;
     const departure = this.#state.recorded;
     const node = this.#node;
     if (!this.#isNodeKnown && node?.uid === departure.node.uid) {
@@ -253,7 +253,8 @@ export class OpenDeparture {
     return {
       ...{ departure, isDeleted: this.#isDeleted, node, policy, heardMs, lastLook, self },
       drains: () => this.#hooks.drainsBeside(departure.uid),
-      fleetHold: () => readFleetHealth(view(), clock.now()).get(policy.name)?.hold,
+      fleetHold: () =>
+        readFleetHealth({ ...view(), unheard: unheard() }, clock.now()).get(policy.name)?.hold,
       newestPolicy: () => view().policies.find(({ name }) => name === policy.name) ?? policy,
       facts: this.#reader.facts,
       actions: this.#actions.records,

@@ -29,6 +29,8 @@ export interface Snapshot {
   readonly gateAnswers: Readonly<Record<string, GateAnswer>>;
   /** The clouds' answers about machines. A node without one has no planned departure. */
   readonly releaseAnswers: ReleaseAnswers;
+  /** Why all this may be out of date: no voluntary departure starts then. */
+  readonly unheard?: string | undefined;
 }
 
 export interface GateAnswer {

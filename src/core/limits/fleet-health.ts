@@ -22,9 +22,14 @@ interface NodeTally {
   readonly notReady: number;
 }
 
+interface FleetQuestion extends MissingQuestion {
+  /** Why nodes, policies and departures may be others by now; see `unheardOf`. */
+  readonly unheard?: string | undefined;
+}
+
 /** The health of the nodes of each policy. */
-export function fleetHealth(question: MissingQuestion): ReadonlyMap<string, FleetHealth> {
-  const { policies, nodes, at } = question;
+export function fleetHealth(question: FleetQuestion): ReadonlyMap<string, FleetHealth> {
+  const { policies, nodes, unheard, at } = question;
   const missing = missingMachines(question);
   const tallies = new Map([...nodes].map(([policy, some]) => [policy, tallyOf(some)]));
   const cluster = [...tallies.values()].reduce(sumOfTallies, none);
@@ -32,7 +37,10 @@ export function fleetHealth(question: MissingQuestion): ReadonlyMap<string, Flee
     policies.map((policy) => {
       const own = missing.get(policy.name) ?? [];
       const tally = tallies.get(policy.name) ?? none;
-      const hold = unhealthyHold({ policy, tally, cluster, missing: own, at });
+      const hold =
+        unheard === undefined
+          ? unhealthyHold({ policy, tally, cluster, missing: own, at })
+          : held(unheard);
       return [policy.name, { missing: own, hold }];
     }),
   );
@@ -40,11 +48,16 @@ export function fleetHealth(question: MissingQuestion): ReadonlyMap<string, Flee
 
 /** The same for a snapshot in which it is not known yet which policy selects which node. */
 export function readFleetHealth(
-  { policies, nodes, departures }: Pick<Snapshot, "policies" | "nodes" | "departures">,
+  {
+    policies,
+    nodes,
+    departures,
+    unheard,
+  }: Pick<Snapshot, "policies" | "nodes" | "departures" | "unheard">,
   at: Instant,
 ): ReadonlyMap<string, FleetHealth> {
   const byPolicy = Map.groupBy(nodes, (node) => selectPolicy(node, policies)?.policy.name);
-  return fleetHealth({ policies, nodes: byPolicy, departures, at });
+  return fleetHealth({ policies, nodes: byPolicy, departures, unheard, at });
 }
 
 const none: NodeTally = { nodes: 0, notReady: 0 };

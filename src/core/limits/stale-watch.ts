@@ -1,4 +1,4 @@
-import { type Millis, minutes, seconds } from "../time/time.ts";
+import { formatDuration, type Millis, minutes, seconds } from "../time/time.ts";
 
 /**
  * A watch that has received nothing for so long shows a state that may be gone. A silent one is
@@ -12,10 +12,25 @@ interface Silence {
   readonly ms: Millis;
 }
 
+function oldestStale(silences: readonly Silence[]): Silence | undefined {
+  const oldest = silences.toSorted((a, b) => b.ms - a.ms)[0];
+  return oldest !== undefined && oldest.ms > staleAfterMs ? oldest : undefined;
+}
+
+/**
+ * Why no voluntary departure may start by what the watches show: a freeze, a cordon or another
+ * departure may be missing. The same text for as long as it lasts.
+ */
+export function unheardOf(silences: readonly Silence[]): string | undefined {
+  const oldest = oldestStale(silences);
+  const forLong = formatDuration(staleAfterMs);
+  return oldest && `the API server has sent nothing about ${oldest.kind} for more than ${forLong}`;
+}
+
 /** The oldest watch, in a sentence, if it is stale. */
 export function staleWatch(silences: readonly Silence[]): string | undefined {
-  const oldest = silences.toSorted((a, b) => b.ms - a.ms)[0];
-  if (oldest === undefined || oldest.ms <= staleAfterMs) return undefined;
+  const oldest = oldestStale(silences);
+  if (oldest === undefined) return undefined;
   const { kind, ms } = oldest;
   const wanted = `expected at most ${staleAfterMs / seconds(1)} s`;
   return `the watch of ${kind} has received nothing from the API server for ${Math.round(ms / 1000)} s, ${wanted}`;

@@ -19,6 +19,8 @@ export interface PlanInput {
   readonly departures: readonly Departure[];
   /** Absent if it is unknown whether machines can be released. */
   readonly releaseAnswers?: ReleaseAnswers | undefined;
+  /** `Snapshot.unheard`. */
+  readonly unheard?: string | undefined;
   readonly at: Instant;
 }
 

@@ -50,7 +50,8 @@ export function planFleet(given: PlanInput): FleetPlan {
   const groups = good.map((policy) => groupOf(policy, triaged));
   // Those that have not started show since when a node is there.
   const nodes = nodesByPolicy(triaged);
-  const health = fleetHealth({ policies: good, nodes, departures: given.departures, at });
+  const { departures: all, unheard } = given;
+  const health = fleetHealth({ policies: good, nodes, departures: all, unheard, at });
   const placed = groups.map(({ policy, candidates, requested }) =>
     planPolicy({
       ...{ policy, candidates, at, newestStart: starts.get(policy.name) },

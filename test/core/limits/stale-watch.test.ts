@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { staleWatch } from "../../../src/core/limits/stale-watch.ts";
-import { minutes, seconds } from "../../../src/core/time/time.ts";
+import { staleWatch, unheardOf } from "../../../src/core/limits/stale-watch.ts";
+import { type Millis, minutes, seconds } from "../../../src/core/time/time.ts";
 
 describe("a silent watch", () => {
   it("is not stale for three minutes: bookmarks come each minute, one may be missed", () => {
@@ -20,5 +20,12 @@ describe("a silent watch", () => {
     expect(staleWatch(silences)).toBe(
       "the watch of departures has received nothing from the API server for 240 s, expected at most 180 s",
     );
+  });
+
+  it("holds departures with the same words for as long as it is silent", () => {
+    const silent = (ms: Millis) => unheardOf([{ kind: "policies", ms }]);
+    expect(silent(minutes(3))).toBe(undefined);
+    const why = "the API server has sent nothing about policies for more than 3m";
+    expect([silent(minutes(4)), silent(minutes(90))]).toEqual([why, why]);
   });
 });
