@@ -7,18 +7,12 @@ import {
   type Toleration,
 } from "../core/cluster/pod.ts";
 import { type GrantedGrace, grantGrace } from "../core/drain-plan/drain-order.ts";
-import {
-  fieldsOf,
-  listOf,
-  textMapOf,
-  textOf,
-  valueAt,
-  wholeNumberOf,
-} from "../core/json/json-field.ts";
+import { fieldsOf, listOf, textMapOf, valueAt } from "../core/json/json-field.ts";
 import { type AuditNode, type NodePlatform, readNodes } from "./objects/audit-node.ts";
 import { type LocalStorage, readLocalStorage } from "./objects/local-storage.ts";
 import type { Manifest } from "./objects/manifest.ts";
 import { isStatusPort, type PodTemplate, readSelector } from "./objects/pod-template.ts";
+import { type ReplicaBounds, readAutoscaled } from "./objects/replica-bounds.ts";
 import { namesSpot, type SpotScope } from "./objects/spot-scope.ts";
 import type { Workload } from "./objects/workload.ts";
 import {
@@ -28,6 +22,7 @@ import {
   type NotJudged,
   type SelectedBy,
   type Selecting,
+  type SkippedPod,
 } from "./objects/workload-list.ts";
 import type { Platform } from "./platform.ts";
 
@@ -162,6 +157,8 @@ export interface AuditedFleet {
   readonly workloads: readonly Workload[];
   /** The workloads of a namespace whose pods a selector selects. */
   readonly selectedIn: (namespace: string) => SelectedBy<Workload>;
+  /** The pods of a namespace that no drain evicts, and that a selector selects. */
+  readonly skippedIn: (namespace: string) => SelectedBy<SkippedPod>;
   /** Those whose pods may run on a Spot node, in the scope; see `landingOf` and `canRunOn`. */
   readonly onSpot: ReadonlySet<Workload>;
   readonly scope: SpotScope;
@@ -185,11 +182,6 @@ export interface ServiceFacts {
   readonly statusOnly: boolean;
 }
 
-export interface ReplicaBounds {
-  readonly least: number;
-  readonly most: number;
-}
-
 export interface DisruptionBudget {
   readonly manifest: Manifest;
   readonly selector: LabelSelector | undefined;
@@ -203,7 +195,7 @@ export function readFleet(
   manifests: readonly Manifest[],
   nodes: readonly AuditNode[] = readNodes(manifests),
 ): AuditedFleet {
-  const list = listWorkloads(manifests);
+  const { skipped, ...list } = listWorkloads(manifests);
   const spotNodes = nodes.filter((node) => node.spot);
   const budgets = manifests.flatMap((manifest) => readBudget(manifest) ?? []);
   const services = manifests.flatMap((manifest) => readService(manifest) ?? []);
@@ -215,6 +207,10 @@ export function readFleet(
     selectedIn: byNamespace(list.workloads, {
       namespaceOf: (workload) => workload.namespace,
       index: (own) => indexByLabels(own, (workload) => workload.template.labels),
+    }),
+    skippedIn: byNamespace(skipped, {
+      namespaceOf: (pod) => pod.namespace,
+      index: (own) => indexByLabels(own, (pod) => pod.labels),
     }),
     nodes,
     budgets,
@@ -256,11 +252,6 @@ export function selectedBy(fleet: AuditedFleet, budget: DisruptionBudget): reado
   return fleet.selectedIn(budget.manifest.namespace)(budget.selector);
 }
 
-/** Those of them whose pods a drain evicts, which leaves DaemonSets out. */
-export function workloadsOf(fleet: AuditedFleet, budget: DisruptionBudget): readonly Workload[] {
-  return selectedBy(fleet, budget).filter((workload) => workload.kind !== "DaemonSet");
-}
-
 /**
  * Whether requests reach a workload's pods through Services; Unknown if the input has no Services.
  */
@@ -285,11 +276,17 @@ export function mostReplicasOf(fleet: AuditedFleet, workload: Workload): number 
   return boundsOf(fleet, workload)?.most ?? workload.replicas;
 }
 
+/**
+ * A HorizontalPodAutoscaler with a minimum leaves a workload with 0 replicas as it is. Source:
+ * kubernetes pkg/controller/podautoscaler/horizontal.go, ScalingDisabled.
+ */
 function boundsOf(
   fleet: AuditedFleet,
-  { namespace, kind, name }: Workload,
-): ReplicaBounds | undefined {
-  return fleet.autoscaled.get(`${namespace}/${kind}/${name}`);
+  { namespace, kind, name, replicas }: Workload,
+): Pick<ReplicaBounds, "least" | "most"> | undefined {
+  const bounds = fleet.autoscaled.get(`${namespace}/${kind}/${name}`);
+  const isOff = replicas === 0 && bounds?.fromZero === false && bounds.least > 0;
+  return isOff ? { least: 0, most: 0 } : bounds;
 }
 
 /**
@@ -359,28 +356,4 @@ function readService(manifest: Manifest): ServiceFacts | undefined {
   const ports = listOf(valueAt(manifest.json, ["spec", "ports"])).map(fieldsOf);
   const statusOnly = ports.length > 0 && ports.every(isStatusPort);
   return { namespace: manifest.namespace, selector: { matchLabels }, statusOnly };
-}
-
-/** Of a HorizontalPodAutoscaler, or of KEDA's ScaledObject, which creates one. */
-function readBounds({ kind, group, json }: Manifest): ReplicaBounds | undefined {
-  const spec = fieldsOf(valueAt(json, ["spec"]));
-  if (kind === "HorizontalPodAutoscaler" && group === "autoscaling") {
-    const least = wholeNumberOf(spec.minReplicas) ?? 1;
-    return { least, most: wholeNumberOf(spec.maxReplicas) ?? least };
-  }
-  if (kind !== "ScaledObject" || group !== "keda.sh") return undefined;
-  const least = wholeNumberOf(spec.minReplicaCount) ?? 0;
-  return { least, most: wholeNumberOf(spec.maxReplicaCount) ?? 100 };
-}
-
-function readAutoscaled(manifests: readonly Manifest[]): AuditedFleet["autoscaled"] {
-  const found = new Map<string, ReplicaBounds>();
-  for (const manifest of manifests) {
-    const bounds = readBounds(manifest);
-    if (bounds === undefined) continue;
-    const target = fieldsOf(valueAt(manifest.json, ["spec", "scaleTargetRef"]));
-    const kind = textOf(target.kind) ?? "Deployment";
-    found.set(`${manifest.namespace}/${kind}/${textOf(target.name)}`, bounds);
-  }
-  return found;
 }

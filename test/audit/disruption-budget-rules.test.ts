@@ -38,7 +38,15 @@ describe("what a PodDisruptionBudget allows", () => {
     Unknown: owner("apps/v1", "Deployment", `replicas: "{{n}}", ${template}`),
     None: owner("apps/v1", "StatefulSet", `replicas: 0, ${template}`),
     CronJob: owner("batch/v1", "CronJob", `jobTemplate: {spec: {${template}}}`),
+    OneCronJob: owner(
+      "batch/v1",
+      "CronJob",
+      `concurrencyPolicy: Forbid, jobTemplate: {spec: {${template}}}`,
+    ),
     Job: owner("batch/v1", "Job", template),
+    Jobs3: owner("batch/v1", "Job", `parallelism: 3, ${template}`),
+    Jobs3of2: owner("batch/v1", "Job", `parallelism: 3, completions: 2, ${template}`),
+    Suspended: owner("batch/v1", "Job", `suspend: true, parallelism: 3, ${template}`),
     Rollout: owner("argoproj.io/v1alpha1", "Rollout", `replicas: 3, ${template}`),
     DaemonSet: owner("apps/v1", "DaemonSet", template),
     Pod: "---\n{apiVersion: v1, kind: Pod, metadata: {name: p, labels: {app: web}}, spec: {containers: []}}\n",
@@ -46,7 +54,7 @@ describe("what a PodDisruptionBudget allows", () => {
       "---\n{apiVersion: v1, kind: Pod, metadata: {name: q, labels: {app: web}}, spec: {containers: []}}\n",
   };
 
-  it.each<{ term: string; of: readonly (keyof typeof kinds)[]; blocks: boolean }>([
+  it.each<{ term: string; of: readonly (keyof typeof kinds)[]; blocks: boolean | "warning" }>([
     { term: "maxUnavailable: 0", of: ["Deployment", "CronJob"], blocks: true },
     { term: "maxUnavailable: 0%", of: ["Job"], blocks: true },
     { term: "paused: false", of: ["Job"], blocks: true },
@@ -54,10 +62,24 @@ describe("what a PodDisruptionBudget allows", () => {
     { term: "maxUnavailable: 1", of: ["Job"], blocks: true },
     { term: "maxUnavailable: 50%", of: ["Job"], blocks: true },
     { term: "minAvailable: 50%", of: ["Deployment", "Job"], blocks: true },
-    { term: "minAvailable: 1", of: ["Job"], blocks: false },
+    // A number is compared with the healthy pods, of whatever owner.
+    { term: "minAvailable: 1", of: ["Job"], blocks: true },
+    { term: "minAvailable: 2", of: ["Jobs3"], blocks: false },
+    { term: "minAvailable: 3", of: ["Jobs3"], blocks: true },
+    { term: "minAvailable: 3", of: ["Suspended"], blocks: true },
+    { term: "minAvailable: 2", of: ["Jobs3of2"], blocks: true },
+    { term: "minAvailable: 1", of: ["OneCronJob"], blocks: true },
+    // A run may still be going on when the next one starts.
+    { term: "minAvailable: 1", of: ["CronJob"], blocks: "warning" },
+    // Once the Job has ended, no pod of the Deployment may leave.
+    { term: "minAvailable: 3", of: ["Deployment", "Job"], blocks: "warning" },
+    { term: "minAvailable: 4", of: ["Deployment", "Job"], blocks: true },
+    // How many pods a DaemonSet has depends on the nodes.
+    { term: "minAvailable: 3", of: ["Deployment", "DaemonSet"], blocks: false },
+    { term: "minAvailable: 1", of: ["DaemonSet"], blocks: false },
     { term: "minAvailable: 1", of: ["Deployment", "CronJob"], blocks: false },
     { term: "maxUnavailable: 1", of: ["Deployment", "DaemonSet"], blocks: true },
-    { term: "maxUnavailable: 1", of: ["DaemonSet"], blocks: false },
+    { term: "maxUnavailable: 1", of: ["DaemonSet"], blocks: "warning" },
     { term: "maxUnavailable: 1", of: ["Pod"], blocks: true },
     { term: "minAvailable: 50%", of: ["Pod"], blocks: true },
     { term: "minAvailable: 1", of: ["Pod"], blocks: true },
@@ -65,12 +87,12 @@ describe("what a PodDisruptionBudget allows", () => {
     { term: "minAvailable: 3", of: ["Deployment", "Pod"], blocks: false },
     { term: "minAvailable: 4", of: ["Deployment", "Pod"], blocks: true },
     { term: "minAvailable: 100%", of: ["Deployment", "Pod"], blocks: false },
-    { term: "minAvailable: 1", of: ["Pod", "Job"], blocks: false },
+    { term: "minAvailable: 1", of: ["Pod", "Job"], blocks: "warning" },
     { term: "maxUnavailable: 1", of: ["Deployment", "Pod"], blocks: false },
     { term: "maxUnavailable: 1", of: ["Deployment", "None"], blocks: false },
     { term: "maxUnavailable: 0", of: ["Unknown"], blocks: true },
     { term: "maxUnavailable: 0", of: ["None"], blocks: false },
-    { term: "maxUnavailable: 0", of: ["DaemonSet"], blocks: false },
+    { term: "maxUnavailable: 0", of: ["DaemonSet"], blocks: "warning" },
     { term: "maxUnavailable: 0", of: ["Pod"], blocks: true },
     // A pod without an owner is healthy, but not expected: as many others may be evicted.
     { term: "maxUnavailable: 0", of: ["Deployment", "Pod"], blocks: false },
@@ -82,7 +104,95 @@ describe("what a PodDisruptionBudget allows", () => {
     const yaml = budget(term) + of.map((kind) => kinds[kind]).join("");
     const found = await remarks("pdb-blocks-forever", yaml);
 
-    expect(found.map((one) => one.split(" ")[0])).toEqual(blocks ? ["error"] : []);
+    const severity = blocks === true ? ["error"] : [];
+    expect(found.map((one) => one.split(" ")[0])).toEqual(
+      blocks === "warning" ? ["warning"] : severity,
+    );
+  });
+
+  it.each<{ term: string; first: string; again: string; says: string | undefined }>([
+    { term: "minAvailable: 3", first: "replicas: 3", again: "replicas: 3", says: "error" },
+    { term: "minAvailable: 100%", first: "replicas: 3", again: "replicas: 3", says: "error" },
+    { term: "minAvailable: 3", first: "replicas: 3", again: "replicas: 4", says: "warning" },
+    { term: "minAvailable: 2", first: "replicas: 3", again: "replicas: 4", says: undefined },
+  ])("$term counts a Deployment once that is there with $first and $again: $says", async (row) => {
+    const yaml = [row.first, row.again].map((spec) => deployment({ spec })).join("---\n");
+    const found = await remarks("pdb-blocks-forever", `${budget(row.term)}---\n${yaml}`);
+
+    expect(found[0]?.split(" ")[0]).toBe(row.says);
+  });
+
+  it("counts pods once that two recordings contain, and Jobs without a name each", async () => {
+    const recorded =
+      "---\n{apiVersion: v1, kind: Pod, metadata: {name: web-1, labels: {app: web, pod-template-hash: h}, ownerReferences: [{kind: ReplicaSet, name: web-h, controller: true}]}, spec: {containers: []}}\n";
+    const generated = `---\n{apiVersion: batch/v1, kind: Job, metadata: {generateName: j-}, spec: {${template}}}\n`;
+    const found = (yaml: string) => remarks("pdb-blocks-forever", budget("minAvailable: 1") + yaml);
+
+    expect(await found(kinds.Pod + kinds.Pod)).toHaveLength(1);
+    expect(await found(recorded + recorded)).toHaveLength(1);
+    expect(await found(generated + generated)).toEqual([]);
+  });
+
+  it.each([
+    [
+      "a finished pod of a Job that is gone",
+      "status: {phase: Succeeded}",
+      "{apiVersion: batch/v1, kind: Job, name: backup, controller: true}",
+      "Job default/backup has",
+    ],
+    [
+      "a static pod",
+      "status: {phase: Running}",
+      "{apiVersion: v1, kind: Node, name: n1, controller: true}",
+      "Node n1 has",
+    ],
+  ])("cannot compute a budget over %s beside a Deployment", async (_, status, ref, cause) => {
+    const pod = `---\n{apiVersion: v1, kind: Pod, metadata: {name: b, labels: {app: web}, ownerReferences: [${ref}]}, spec: {containers: []}, ${status}}\n`;
+    const yaml = budget("maxUnavailable: 1") + kinds.Deployment + pod;
+
+    expect(await remarks("pdb-blocks-forever", yaml)).toEqual([
+      `error maxUnavailable 1 never allows a pod of Deployment default/web to be evicted, because ${cause} no number of replicas`,
+    ]);
+  });
+
+  it("says of a DaemonSet alone whom a budget holds up", async () => {
+    expect(
+      await remarks("pdb-blocks-forever", budget("maxUnavailable: 1") + kinds.DaemonSet),
+    ).toEqual([
+      "warning maxUnavailable 1 never allows a pod of DaemonSet default/web to be evicted, because DaemonSet default/web has no number of replicas; a drain leaves such pods, but Karpenter and podRules evict them",
+    ]);
+  });
+
+  it.each([
+    { bounds: "minReplicas: 3, maxReplicas: 5", replicas: 0, says: undefined },
+    { bounds: "minReplicas: 3, maxReplicas: 5", replicas: 1, says: "warning" },
+  ])("an autoscaler with {$bounds} leaves $replicas replicas: $says", async (row) => {
+    const hpa = `---\n{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h}, spec: {${row.bounds}, scaleTargetRef: {kind: Deployment, name: web}}}\n`;
+    const yaml = `${budget("minAvailable: 3")}---\n${deployment({ spec: `replicas: ${row.replicas}` })}${hpa}`;
+
+    expect((await remarks("pdb-blocks-forever", yaml))[0]?.split(" ")[0]).toBe(row.says);
+  });
+
+  it("warns of a budget that holds the last pod of a workload that KEDA scales", async () => {
+    const keda =
+      "---\n{apiVersion: keda.sh/v1alpha1, kind: ScaledObject, metadata: {name: k}, spec: {scaleTargetRef: {name: web}}}\n";
+
+    expect(
+      await remarks("pdb-blocks-forever", budget("minAvailable: 1") + kinds.Deployment + keda),
+    ).toEqual([
+      "warning minAvailable 1 allows no eviction of a pod of Deployment default/web while there is only 1 pod",
+    ]);
+  });
+
+  it.each([
+    ["CloneSet", "replicas: 2", "error"],
+    ["StatefulSet", "replicas: 2", "error"],
+    ["CloneSet", "replicas: 3", undefined],
+    ["DaemonSet", "minReadySeconds: 1", undefined],
+  ])("counts the pods of an OpenKruise %s with {%s}: %s", async (kind, spec, says) => {
+    const yaml = `${budget("minAvailable: 2")}${owner("apps.kruise.io/v1alpha1", kind, `${spec}, ${template}`)}`;
+
+    expect((await remarks("pdb-blocks-forever", yaml))[0]?.split(" ")[0]).toBe(says);
   });
 
   it("is an error with the words of the cluster, if a recorded budget cannot be computed", async () => {

@@ -69,3 +69,16 @@ it.each([
 
   expect(workloads).toMatchObject([{ graceSource }]);
 });
+
+it("a lean budget still says that the cluster cannot compute it", () => {
+  const conditions = [{ type: "DisruptionAllowed", status: "False", reason: "SyncFailed" }];
+  const budget = {
+    apiVersion: "policy/v1",
+    kind: "PodDisruptionBudget",
+    metadata: { name: "web" },
+    spec: { maxUnavailable: 1 },
+    status: { conditions, currentHealthy: 3 },
+  };
+
+  expect(leanObject(budget)).toMatchObject({ status: { conditions } });
+});

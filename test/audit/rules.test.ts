@@ -22,6 +22,7 @@ describe("a single replica that a budget counts together with others", () => {
       why: "the other is scaled to zero",
     },
     { other: "", says: "warning", why: "there is no other workload" },
+    { other: zone("zone-a"), says: "warning", why: "the other is a copy of the same" },
   ])("is reported as $says, because $why", async ({ other, says }) => {
     const found = await remarks("single-replica", zone("zone-a") + other + budget);
 

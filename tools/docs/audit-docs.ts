@@ -85,7 +85,9 @@ which name nobody's nodes: some ask for 300 to 600 s of grace. What it leaves ou
 - Custom resources are listed as not judged, because no file shows which pods a Prometheus or a Kafka creates:
   audit the live cluster, or a recording with the workloads or pods that they own, to see those. A custom resource with a pod template is judged if
   \`--template-path Sandbox.example.com=spec.template\` gives its path, also on a live cluster; Argo's
-  \`Rollout\` in a file is built in.
+  \`Rollout\` and OpenKruise's \`CloneSet\`, \`StatefulSet\` and \`DaemonSet\` in a file are built in.
+- An object that is in the input twice, such as a base next to what is rendered from it, is judged in each file, and its
+  pods count once: if the copies differ, a budget that allows an eviction only by one of them is a warning.
 
 ## Live
 

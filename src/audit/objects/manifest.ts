@@ -101,10 +101,14 @@ export interface TemplatePath {
 
 /**
  * Built in. A Rollout may refer to a Deployment instead (`workloadRef`): it has no template then,
- * and the Deployment is audited. Source: argoproj.io/v1alpha1, rollouts/v1alpha1/types.go.
+ * and the Deployment is audited. OpenKruise's kinds have the fields of Kubernetes' own. Sources:
+ * argoproj.io/v1alpha1, rollouts/v1alpha1/types.go; openkruise apis/apps.
  */
 export const knownTemplatePaths: readonly TemplatePath[] = [
   { kind: "Rollout", group: "argoproj.io", path: ["spec", "template"] },
+  { kind: "CloneSet", group: "apps.kruise.io", path: ["spec", "template"] },
+  { kind: "StatefulSet", group: "apps.kruise.io", path: ["spec", "template"] },
+  { kind: "DaemonSet", group: "apps.kruise.io", path: ["spec", "template"] },
 ];
 
 const example = "Rollout.argoproj.io=spec.template";
@@ -154,10 +158,13 @@ export function leanObject(object: Fields): Fields {
   };
 }
 
-/** The status shows whether a pod or a Job is finished, and what a node is. */
+/** Kinds whose conditions show whether they are finished, or whether they can be computed. */
+const kindsWithConditions: ReadonlySet<unknown> = new Set(["Job", "PodDisruptionBudget"]);
+
+/** The status also shows whether a pod is finished, and what a node is. */
 function leanStatus(kind: unknown, { phase, conditions, nodeInfo, addresses }: Fields): Fields {
   if (kind === "Pod") return { status: { phase } };
-  if (kind === "Job") return { status: { conditions } };
+  if (kindsWithConditions.has(kind)) return { status: { conditions } };
   return kind === "Node" ? { status: { nodeInfo, addresses } } : {};
 }
 

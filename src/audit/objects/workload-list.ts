@@ -15,8 +15,18 @@ export interface NotJudged {
   readonly reason: "CustomResource" | "StaticPod";
 }
 
+/** A pod of an owner that no drain evicts, since it is finished or static; budgets count it. */
+export interface SkippedPod {
+  readonly namespace: string;
+  readonly labels: Labels;
+  /** Of its owner. */
+  readonly kind: string;
+  readonly name: string;
+}
+
 export interface WorkloadList {
   readonly workloads: readonly Workload[];
+  readonly skipped: readonly SkippedPod[];
   readonly notJudged: readonly NotJudged[];
   /** One sentence for each object that could not be read. */
   readonly problems: readonly string[];
@@ -37,6 +47,7 @@ export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
   const problems: string[] = [...classes.problems];
   const notJudged: NotJudged[] = [];
   const workloads: Workload[] = [];
+  const skipped: SkippedPod[] = [];
   const orphans = new Map<string, Orphan[]>();
   const judged = new Set(manifests.filter(hidesItsPods).map(objectKey));
   const owners = ownersOfWorkloads(manifests);
@@ -45,8 +56,12 @@ export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
     if (isCustomResource(manifest) && !isShown) {
       notJudged.push({ manifest, reason: "CustomResource" });
     }
-    if (workloadKindOf(manifest) === undefined || isOver(manifest)) continue;
+    if (workloadKindOf(manifest) === undefined) continue;
     const owner = ownerOf(manifest);
+    if (owner !== undefined && (owner.kind === "Node" || isOver(manifest))) {
+      skipped.push({ namespace: manifest.namespace, labels: manifest.labels, ...owner });
+    }
+    if (isOver(manifest)) continue;
     if (owner?.kind === "Node") notJudged.push({ manifest, reason: "StaticPod" });
     if (owner?.kind === "Node") continue;
     const root = owner === undefined ? undefined : rootOf(manifest, owner);
@@ -56,7 +71,8 @@ export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
     else if (root === undefined || !countsAsOwner(manifest, root)) workloads.push(read.workload);
     else addTo(orphans, keyOf(manifest, root), { root, workload: read.workload });
   }
-  return { workloads: [...workloads, ...[...orphans.values()].map(asOwner)], notJudged, problems };
+  const owning = [...orphans.values()].map(asOwner);
+  return { workloads: [...workloads, ...owning], skipped, notJudged, problems };
 }
 
 /**
@@ -169,8 +185,10 @@ function revisionOf({ workload }: Orphan): string | undefined {
   return manifest.kind === "ReplicaSet" ? manifest.name : ownerOf(manifest)?.name;
 }
 
+/** A pod or ReplicaSet that two recordings contain counts once. */
 function countPods(orphans: readonly Orphan[]): number {
-  return orphans.reduce((sum, { workload }) => sum + (workload.replicas ?? 1), 0);
+  const byKey = new Map(orphans.map(({ workload }) => [objectKey(workload.manifest), workload]));
+  return [...byKey.values()].reduce((sum, { replicas }) => sum + (replicas ?? 1), 0);
 }
 
 /** A pod or a Job that has finished does not need a grace period any more. */

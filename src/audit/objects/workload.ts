@@ -7,7 +7,7 @@ import {
   valueAt,
   wholeNumberOf,
 } from "../../core/json/json-field.ts";
-import { type Manifest, placeOf } from "./manifest.ts";
+import { type Manifest, nameOfObject, placeOf } from "./manifest.ts";
 import { claimFor, type PodTemplate, readPodTemplate } from "./pod-template.ts";
 
 /** An object that creates pods, and what those pods ask for. */
@@ -29,6 +29,17 @@ export interface Workload {
   readonly graceSource: GraceSource;
 }
 
+/**
+ * The key of an object of the cluster. It may be in the input more than once, as its base and as
+ * rendered, and its pods exist once. Objects without a name get one each.
+ */
+export function identityOf(workload: Workload): string | Workload {
+  const { kind, namespace, name, manifest } = workload;
+  const isNamed =
+    manifest.kind !== kind || nameOf(valueAt(manifest.json, ["metadata", "name"])) !== undefined;
+  return isNamed ? nameOfObject({ kind, namespace, name }) : workload;
+}
+
 type ReadWorkload =
   | { readonly kind: "Workload"; readonly workload: Workload }
   | { readonly kind: "Problem"; readonly problem: string };
@@ -47,7 +58,7 @@ export function readWorkload(manifest: Manifest, classes: PriorityClasses): Read
     name: manifest.name,
     manifest,
     template: asItsController(readPodTemplate(template), manifest),
-    replicas: readReplicas(manifest, kind?.replicasPath),
+    replicas: readReplicas(manifest, kind),
     priority,
     unknownPriorityClass: unknownClass,
     wantedGraceSeconds: grace.seconds,
@@ -117,10 +128,12 @@ function isServersDefault(manifest: Manifest, graceSeconds: number): boolean {
 }
 
 /** The API server's default is 1; with text (a value of a template) the number is unknown. */
-function readReplicas(manifest: Manifest, path: readonly string[] | undefined): number | undefined {
-  if (manifest.kind === "DaemonSet") return undefined;
-  const written = path === undefined ? undefined : valueAt(manifest.json, path);
-  return written === undefined || written === null ? 1 : wholeNumberOf(written);
+function readReplicas({ kind, json }: Manifest, from: WorkloadKind | undefined) {
+  if (kind === "DaemonSet") return undefined;
+  const written = valueAt(json, from?.replicasPath ?? [""]) ?? 1;
+  const limit = valueAt(json, from?.limitPath ?? [""]) ?? written;
+  const [pods, most] = [wholeNumberOf(written), wholeNumberOf(limit)];
+  return pods === undefined || most === undefined ? undefined : Math.min(pods, most);
 }
 
 /** The classes of every cluster. Source: kubernetes pkg/apis/scheduling/v1/helpers.go. */
@@ -180,6 +193,8 @@ interface WorkloadKind {
   readonly templatePath: readonly string[];
   /** The field with the desired number of pods; absent: the kind has none. */
   readonly replicasPath?: readonly string[];
+  /** The field with a number that the pods never exceed. */
+  readonly limitPath?: readonly string[];
 }
 
 const apps = ["apps", "extensions"];
@@ -211,11 +226,13 @@ const workloadKinds: Readonly<Record<string, WorkloadKind>> = {
     groups: ["batch"],
     templatePath: ["spec", "template"],
     replicasPath: ["spec", "parallelism"],
+    limitPath: ["spec", "completions"],
   },
   CronJob: {
     groups: ["batch"],
     templatePath: ["spec", "jobTemplate", "spec", "template"],
     replicasPath: ["spec", "jobTemplate", "spec", "parallelism"],
+    limitPath: ["spec", "jobTemplate", "spec", "completions"],
   },
   Pod: { groups: [""], templatePath: [] },
 };

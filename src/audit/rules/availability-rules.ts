@@ -1,7 +1,7 @@
 /** Whether a workload stays available while one of its nodes leaves. */
 import { type LabelSelector, matchesLabelSelector } from "../../core/cluster/pod.ts";
-import { type AuditedFleet, budgetsOf, replicasOf, servedBy, workloadsOf } from "../fleet.ts";
-import type { Workload } from "../objects/workload.ts";
+import { type AuditedFleet, budgetsOf, replicasOf, selectedBy, servedBy } from "../fleet.ts";
+import { identityOf, type Workload } from "../objects/workload.ts";
 import { isReplicated, type Remark, type Rule, spotWorkloads } from "../report.ts";
 
 export const singleReplica: Rule = {
@@ -70,10 +70,13 @@ interface SharedBudget {
 /** The budget that counts the workload's pods together with others that run the same containers. */
 function sharedBudgetOf(fleet: AuditedFleet, workload: Workload): SharedBudget | undefined {
   const shared = budgetsOf(fleet, workload).map((budget) => {
-    const alike = workloadsOf(fleet, budget).filter(
-      (other) => other !== workload && runTheSame(other, workload),
-    );
-    const others = alike.reduce((sum, other) => sum + (replicasOf(fleet, other) ?? 0), 0);
+    const alike = selectedBy(fleet, budget).filter((other) => runTheSame(other, workload));
+    // A copy of an object, such as the base of what is rendered, is no other one.
+    const distinct = new Map(alike.map((other) => [identityOf(other), other]));
+    distinct.delete(identityOf(workload));
+    const others = distinct
+      .values()
+      .reduce((sum, other) => sum + (replicasOf(fleet, other) ?? 0), 0);
     return { name: budget.manifest.name, others };
   });
   return shared.find(({ others }) => others > 0);

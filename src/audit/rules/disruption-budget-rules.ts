@@ -1,25 +1,23 @@
 /** What PodDisruptionBudgets allow a drain to do. */
 
-import { fieldsOf, listOf, nameOf, valueAt } from "../../core/json/json-field.ts";
-import { hasOrHave } from "../../core/reason/counted.ts";
+import { counted, isOrAre } from "../../core/reason/counted.ts";
 import {
   type AuditedFleet,
   budgetsOf,
   type DisruptionBudget,
-  mostReplicasOf,
   replicasOf,
   selectedBy,
-  workloadsOf,
 } from "../fleet.ts";
 import { nameOfObject } from "../objects/manifest.ts";
 import type { Workload } from "../objects/workload.ts";
 import { isReplicated, type Remark, type Rule, spotWorkloads } from "../report.ts";
+import { allowedDisruptions, whyUncountable } from "./allowed-disruptions.ts";
 
 export const pdbBlocksForever: Rule = {
   id: "pdb-blocks-forever",
   severity: "error",
   title: "a PodDisruptionBudget never allows an eviction",
-  why: "A maxUnavailable of 0, or a minAvailable as high as the number of pods (a percentage rounds up: 50 % of one pod is one pod), refuses every eviction forever; if an autoscaler may add replicas, only until it does, which is a warning. So does a maxUnavailable or a percentage over pods whose owner has no number of replicas, such as those of a Job, a CronJob or a DaemonSet, even beside others and after they have finished, and over nothing but pods without an owner: Kubernetes cannot compute how many may be unavailable (the condition DisruptionAllowed has the reason SyncFailed) or expects none. A planned drain waits until its timeout, cluster upgrades stall, and under a notice the pods stay to the end and are killed without their grace period.",
+  why: "A maxUnavailable of 0, or a minAvailable as high as the number of pods (a percentage rounds up: 50 % of one pod is one pod), refuses every eviction forever; if an autoscaler, a Job or another copy of the object in the input may add pods, only until then, which is a warning. So does a maxUnavailable or a percentage over pods whose owner has no number of replicas, such as those of a Job, a CronJob or a DaemonSet, even beside others and after they have finished, and over nothing but pods without an owner: Kubernetes cannot compute how many may be unavailable (the condition DisruptionAllowed has the reason SyncFailed) or expects none. With nothing but DaemonSets that is a warning, since a drain leaves their pods. A number as minAvailable is compared with all healthy pods, whatever owns them, also with those of a Job. A planned drain waits until its timeout, cluster upgrades stall, and under a notice the pods stay to the end and are killed without their grace period.",
   fix: "Allow at least one pod to be evicted: maxUnavailable 1, or more replicas than minAvailable. For pods without a number of replicas set minAvailable to a number, or exclude them from the selector.",
   whenNotToUse: "Each restart needs manual approval, and the workload is kept off Spot nodes.",
   bad: {
@@ -59,131 +57,73 @@ spec:
 
 function checkPdbBlocksForever(fleet: AuditedFleet): readonly Remark[] {
   return fleet.budgets.flatMap((budget): readonly Remark[] => {
-    const workloads = workloadsOf(fleet, budget).filter((workload) => fleet.onSpot.has(workload));
-    if (workloads.length === 0) return [];
-    const held = podsOf(workloads);
-    const uncountable = whyUncountable(fleet, budget);
-    if (uncountable !== undefined) return [neverCounted(budget, { held, uncountable })];
-    if (allowedDisruptions(fleet, budget) !== 0) return [];
-    const fix = workloads.every(({ kind }) => kind === "Pod")
-      ? "Set minAvailable to less than the number of pods"
-      : "Allow one pod to be evicted: maxUnavailable 1, or more replicas than minAvailable";
-    const about = budget.manifest;
-    const field = fieldOf(budget);
-    if (allowedDisruptions(fleet, budget, "Most") !== 0) {
-      const message = `${termOf(budget)} allows no eviction of ${held} while the autoscaler keeps the minimum number of replicas`;
-      return [{ severity: "warning", about, field, message, fix }];
-    }
-    const message = `${termOf(budget)} never allows ${held} to be evicted`;
-    return [{ severity: "error", about, field, message, fix }];
+    const landing = selectedBy(fleet, budget).filter((workload) => fleet.onSpot.has(workload));
+    const drained = landing.filter(({ kind }) => kind !== "DaemonSet");
+    return drained.length > 0
+      ? onDrained(fleet, budget, drained)
+      : onDaemonSets(fleet, budget, landing);
   });
 }
 
-function podsOf(workloads: readonly Workload[]): string {
-  const names = workloads.map(nameOfObject).join(", ");
-  return workloads.every(({ kind }) => kind === "Pod") ? names : `a pod of ${names}`;
+function onDrained(
+  fleet: AuditedFleet,
+  budget: DisruptionBudget,
+  workloads: readonly Workload[],
+): readonly Remark[] {
+  const about = budget.manifest;
+  const field = fieldOf(budget);
+  const held = podsOf(workloads);
+  const uncountable = whyUncountable(fleet, budget);
+  if (uncountable !== undefined) {
+    const message = `${termOf(budget)} never allows ${held} to be evicted, because ${uncountable}`;
+    return [{ severity: "error", about, field, message, fix: fixForUncounted }];
+  }
+  const allowed = allowedDisruptions(fleet, budget);
+  if (allowed === undefined || allowed.least > 0) return [];
+  const fix = workloads.every(({ kind }) => kind === "Pod")
+    ? "Set minAvailable to less than the number of pods"
+    : "Allow one pod to be evicted: maxUnavailable 1, or more replicas than minAvailable";
+  if (allowed.most > 0) {
+    const { fewestPods: pods } = allowed;
+    const message = `${termOf(budget)} allows no eviction of ${held} while there ${isOrAre(pods)} only ${counted(pods, "pod")}`;
+    return [{ severity: "warning", about, field, message, fix }];
+  }
+  const message = `${termOf(budget)} never allows ${held} to be evicted`;
+  return [{ severity: "error", about, field, message, fix }];
 }
 
-function neverCounted(
+const fixForUncounted = "Set minAvailable to a number, or exclude such pods from the selector";
+
+/**
+ * A drain leaves the pods of a DaemonSet where they are. Source of what evicts them: Karpenter
+ * pkg/controllers/node/termination/terminator, which takes them last.
+ */
+function onDaemonSets(
+  fleet: AuditedFleet,
   budget: DisruptionBudget,
-  why: { readonly held: string; readonly uncountable: string },
-): Remark {
+  workloads: readonly Workload[],
+): readonly Remark[] {
+  const why = workloads.length === 0 ? undefined : whyUncountable(fleet, budget);
+  if (why === undefined) return [];
+  const message = `${termOf(budget)} never allows ${podsOf(workloads)} to be evicted, because ${why}; a drain leaves such pods, but Karpenter and podRules evict them`;
   const about = budget.manifest;
-  const message = `${termOf(budget)} never allows ${why.held} to be evicted, because ${why.uncountable}`;
-  const fix = "Set minAvailable to a number, or exclude such pods from the selector";
-  return { severity: "error", about, field: fieldOf(budget), message, fix };
+  return [{ severity: "warning", about, field: fieldOf(budget), message, fix: fixForUncounted }];
+}
+
+/** Two copies of one object are one. */
+function podsOf(workloads: readonly Workload[]): string {
+  const names = [...new Set(workloads.map(nameOfObject))].join(", ");
+  return workloads.every(({ kind }) => kind === "Pod") ? names : `a pod of ${names}`;
 }
 
 function fieldOf({ minAvailable }: DisruptionBudget): Remark["field"] {
   return ["spec", minAvailable === undefined ? "maxUnavailable" : "minAvailable"];
 }
 
-/** Kinds with pods, but without a `scale` subresource. A CronJob's pods belong to its Jobs. */
-const withoutReplicas: ReadonlySet<string> = new Set(["Job", "CronJob", "DaemonSet"]);
-
-/**
- * Why Kubernetes cannot tell how many of the budget's pods may be unavailable, and so allows none:
- * the real controller said so, or will. Only a number as minAvailable needs no number of replicas.
- * Source: kubernetes pkg/controller/disruption `getExpectedScale`, which looks at every pod that is
- * selected, finished ones too.
- */
-function whyUncountable(fleet: AuditedFleet, budget: DisruptionBudget): string | undefined {
-  const { minAvailable, maxUnavailable } = budget;
-  if (maxUnavailable === undefined && typeof minAvailable !== "string") return undefined;
-  const failure = syncFailureOf(budget);
-  if (failure !== undefined) return `the cluster cannot compute the budget: ${failure}`;
-  const selected = withPods(fleet, selectedBy(fleet, budget));
-  const scaleless = selected.filter(({ kind }) => withoutReplicas.has(kind)).map(nameOfObject);
-  if (scaleless.length > 0) {
-    return `${scaleless.join(", ")} ${hasOrHave(scaleless.length)} no number of replicas`;
-  }
-  const isBare = selected.length > 0 && selected.every(({ kind }) => kind === "Pod");
-  return isBare ? "pods without an owner are not expected" : undefined;
-}
-
-/** What a recorded budget says about itself; finished pods are seen here alone. */
-function syncFailureOf({ manifest }: DisruptionBudget): string | undefined {
-  const conditions = listOf(valueAt(manifest.json, ["status", "conditions"])).map(fieldsOf);
-  const failed = conditions.find((one) => one.status === "False" && one.reason === "SyncFailed");
-  return failed && (nameOf(failed.message) ?? "SyncFailed");
-}
-
 function termOf(budget: DisruptionBudget): string {
   if (budget.maxUnavailable !== undefined) return `maxUnavailable ${budget.maxUnavailable}`;
   if (budget.minAvailable === undefined) return "A budget without minAvailable and maxUnavailable";
   return `minAvailable ${budget.minAvailable}`;
-}
-
-/**
- * How many disruptions a budget allows at a time while all pods are healthy; undefined if the
- * specification does not say (unknown replicas, nothing selected, an owner that is not replicated).
- * Pods without an owner are healthy, but not expected. Percentages of both fields round up. If an
- * autoscaler sets the number of replicas, its lower or upper bound is used. Source: kubernetes
- * pkg/controller/disruption `getExpectedPodCount`.
- */
-function allowedDisruptions(
-  fleet: AuditedFleet,
-  budget: DisruptionBudget,
-  bound: "Least" | "Most" = "Least",
-): number | undefined {
-  const workloads = workloadsOf(fleet, budget);
-  if (refusesAll(budget, withPods(fleet, workloads))) return 0;
-  const owners = workloads.filter(({ kind }) => kind !== "Pod");
-  const bare = workloads.length - owners.length;
-  if (!owners.every(isReplicated)) return undefined;
-  const countOf = bound === "Least" ? replicasOf : mostReplicasOf;
-  const counts = owners.map((workload) => countOf(fleet, workload));
-  if (counts.some((count) => count === undefined)) return undefined;
-  const expected = counts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
-  if (expected + bare === 0) return undefined;
-  const { maxUnavailable, minAvailable } = budget;
-  const asked = amountOf(maxUnavailable ?? minAvailable, expected);
-  if (asked === undefined) return undefined;
-  const needed = maxUnavailable === undefined ? asked : Math.max(0, expected - asked);
-  return Math.max(0, expected + bare - needed);
-}
-
-/**
- * Whether a budget refuses every eviction, whatever the number of pods and whoever owns them: its
- * maxUnavailable is 0, or it has neither field and so expects no pods. With a pod without an owner,
- * another one may be unavailable.
- */
-function refusesAll(budget: DisruptionBudget, selected: readonly Workload[]): boolean {
-  if (selected.length === 0) return false;
-  if (budget.maxUnavailable === undefined) return budget.minAvailable === undefined;
-  const bare = selected.filter(({ kind }) => kind === "Pod").length;
-  return amountOf(budget.maxUnavailable, 1) === 0 && (bare === 0 || bare === selected.length);
-}
-
-function withPods(fleet: AuditedFleet, workloads: readonly Workload[]): readonly Workload[] {
-  return workloads.filter((workload) => mostReplicasOf(fleet, workload) !== 0);
-}
-
-/** A whole number, or a percentage of `expected` rounded up; undefined for anything else. */
-function amountOf(written: unknown, expected: number): number | undefined {
-  if (typeof written === "number") return Number.isSafeInteger(written) ? written : undefined;
-  const percent = typeof written === "string" ? /^(\d+)%$/.exec(written)?.[1] : undefined;
-  return percent === undefined ? undefined : Math.ceil((Number(percent) * expected) / 100);
 }
 
 export const pdbMissing: Rule = {

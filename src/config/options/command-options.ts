@@ -130,7 +130,7 @@ export const auditOptions = [
     value: "KIND.GROUP=PATH",
     list: true,
     commands: ["audit"],
-    help: "Path of the pod template in a custom resource, such as Sandbox.example.com=spec.template; may be repeated; Rollout.argoproj.io is built in",
+    help: "Path of the pod template in a custom resource, such as Sandbox.example.com=spec.template; may be repeated; Argo's Rollout and OpenKruise's kinds are built in",
   },
   {
     name: "baseline",
