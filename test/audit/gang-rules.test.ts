@@ -73,7 +73,51 @@ it.each([
   ]);
 });
 
+const lws = (policy: string) =>
+  `{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: llm, namespace: ml}, spec: {leaderWorkerTemplate: {${policy} size: 4, workerTemplate: {spec: {${containers}}}}}}\n`;
+const lwsPods =
+  "---\n{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: llm-0, namespace: ml}, spec: {replicas: 3, template: {metadata: {labels: {leaderworkerset.sigs.k8s.io/name: llm}, annotations: {leaderworkerset.sigs.k8s.io/size: '4'}}, spec: {containers: []}}}}\n";
+const one = (yaml: string, name = "train") =>
+  yaml.replace("parallelism: 4", "parallelism: 1").replace("name: train", `name: ${name}`);
+const grouped = job("", "labels: {scheduling.x-k8s.io/pod-group: pg1}");
+const podGroup = (group: string, spec: string) =>
+  `---\n{apiVersion: ${group}, kind: PodGroup, metadata: {name: pg1, namespace: ml}, spec: {${spec}}}\n`;
+const kueue = (count: number) =>
+  `{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: ml, labels: {kueue.x-k8s.io/pod-group-name: pg1}, annotations: {kueue.x-k8s.io/pod-group-total-count: "${count}"}}, spec: {${containers}}}\n`;
+
 it.each([
+  ["a LeaderWorkerSet", lws(""), "LeaderWorkerSet ml/llm"],
+  [
+    "one that creates a group again after its start",
+    lws("restartPolicy: RecreateGroupAfterStart,"),
+    "LeaderWorkerSet ml/llm",
+  ],
+  ["one of which only the pods are there", lwsPods.slice(4), "LeaderWorkerSet ml/llm"],
+  ["a group of two Jobs", `${one(grouped)}---\n${one(grouped, "other")}`, "pod group ml/pg1"],
+  ["a group of two pods, of which one is there", kueue(2), "pod group ml/pg1"],
+  [
+    "a group that needs two pods, of which one is there",
+    one(grouped) + podGroup("scheduling.x-k8s.io/v1alpha1", "minMember: 2"),
+    "pod group ml/pg1",
+  ],
+])("%s is reported by the number of pods that end together", async (_, yaml, name) => {
+  expect(await remarks("gang-on-spot", yaml)).toEqual([
+    `warning Ends as a whole (${name}) when one of its nodes leaves, and may be placed on Spot nodes`,
+  ]);
+});
+
+it.each([
+  ["that creates only the pod that failed again", lws("restartPolicy: None,")],
+  ["of the same kind with its pods", lws("restartPolicy: None,") + lwsPods],
+  ["of one pod, although it names a group", one(grouped)],
+  ["of one pod, twice in the input", `${one(grouped)}---\n${one(grouped)}`],
+  ["that is a group of one pod to Kueue", kueue(1)],
+  ["whose group needs one pod", grouped + podGroup("scheduling.x-k8s.io/v1alpha1", "minMember: 1")],
+  [
+    "whose group is only a label to the scheduler",
+    job("schedulingGroup: {podGroupName: pg1},") +
+      podGroup("scheduling.k8s.io/v1beta1", "schedulingPolicy: {basic: {}}"),
+  ],
   ["whose workers are on one host each", ray("RayCluster", workers(""))],
   [
     "of one training pod",

@@ -1,10 +1,11 @@
 /** Workloads on several nodes that end as a whole. */
 import { gangOf } from "../../core/cluster/gang.ts";
 import { fieldsOf, listOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
-import { type AuditedFleet, landingOf } from "../fleet.ts";
+import { type AuditedFleet, landingOf, mostReplicasOf } from "../fleet.ts";
 import type { Manifest } from "../objects/manifest.ts";
 import { readPodTemplate } from "../objects/pod-template.ts";
 import { namesSpot } from "../objects/spot-scope.ts";
+import { identityOf, type Workload } from "../objects/workload.ts";
 import { type Remark, type Rule, spotWorkloads } from "../report.ts";
 
 export const gangOnSpot: Rule = {
@@ -14,7 +15,7 @@ export const gangOnSpot: Rule = {
   why: "The pods of a JobSet, of a group of a LeaderWorkerSet, of a pod group (Kueue, coscheduling, Volcano, Koordinator, Kubernetes' workload API), of a Volcano Job, of a YuniKorn application with task groups, of a training job, of Ray workers with several hosts, of a Grove PodGang or of GKE's queued provisioning work together: if one of their nodes leaves, all of them end or start over. Each node is another chance of an interruption, so one that runs on sixteen Spot nodes is interrupted sixteen times as often as one that runs on one. Lastcall does not rotate such nodes one by one (gates.gangWorkloads of the policy), but the cloud takes them one by one.",
   fix: "Write checkpoints often, keep it on stable nodes by a node selector or required node affinity, or use capacity that is provisioned and ended as a whole.",
   whenNotToUse:
-    "The workload tolerates the loss of single pods (elastic training), or its pods share one node.",
+    "The workload tolerates the loss of single pods (elastic training), or its pods share one node. A LeaderWorkerSet with restartPolicy None, and a group that needs one pod, are not reported.",
   bad: {
     yaml: `apiVersion: jobset.x-k8s.io/v1alpha2
 kind: JobSet
@@ -67,13 +68,67 @@ function checkGangOnSpot(fleet: AuditedFleet): readonly Remark[] {
     const name = ownName(manifest, fleet);
     if (name !== undefined) add(name, manifest);
   }
+  for (const [name, members] of markedGangs(fleet)) {
+    if (podsOf(fleet, members) > 1) add(name, members[0]?.workload);
+  }
+  return [...remarks.values()];
+}
+
+interface GangMember {
+  readonly workload: Workload;
+  /** The number of pods that end together, if an object or the pods themselves say it. */
+  readonly pods: number | undefined;
+}
+
+/** What the marks of pods name. */
+function markedGangs(fleet: AuditedFleet): ReadonlyMap<string, readonly GangMember[]> {
+  const declared = declaredSizes(fleet);
+  const found = new Map<string, GangMember[]>();
   for (const workload of spotWorkloads(fleet)) {
     const { labels, annotations, schedulingGroup } = workload.template;
     const { namespace } = workload;
-    const name = gangOf({ namespace, labels, annotations, schedulingGroup })?.name;
-    if (name !== undefined) add(name.replace(/ group \d+$/, ""), workload);
+    const gang = gangOf({ namespace, labels, annotations, schedulingGroup });
+    if (gang === undefined) continue;
+    const name = gang.name.replace(/ group \d+$/, "");
+    const member = { workload, pods: declared.get(name) ?? gang.pods };
+    found.set(name, [...(found.get(name) ?? []), member]);
   }
-  return [...remarks.values()];
+  return found;
+}
+
+/** Without a statement, the pods in the input; an unknown number counts as several. */
+function podsOf(fleet: AuditedFleet, members: readonly GangMember[]): number {
+  const said = members.find(({ pods }) => pods !== undefined)?.pods;
+  const distinct = new Map(members.map(({ workload }) => [identityOf(workload), workload]));
+  const count = (sum: number, one: Workload) => sum + (mostReplicasOf(fleet, one) ?? 2);
+  return said ?? distinct.values().reduce(count, 0);
+}
+
+/**
+ * How many pods at a time the objects of the input say that a group needs. Sources: the fields
+ * `PodGroup.spec.minMember` of scheduler-plugins and volcano; kubernetes api scheduling/v1beta1,
+ * whose basic policy schedules each pod alone; lws docs, "Failure Handling": with the policy None,
+ * only the pods of the node that failed are created again.
+ */
+function declaredSizes({ manifests }: AuditedFleet): ReadonlyMap<string, number> {
+  const sizes = manifests.flatMap((manifest): readonly (readonly [string, number])[] => {
+    const { kind, namespace, name, json } = manifest;
+    if (kind === "LeaderWorkerSet" && keepsGroups(manifest)) {
+      return [[`${kind} ${namespace}/${name}`, 1]];
+    }
+    if (kind !== "PodGroup") return [];
+    const spec = fieldsOf(valueAt(json, ["spec"]));
+    const policy = fieldsOf(spec.schedulingPolicy);
+    const needed = spec.minMember ?? valueAt(policy.gang, ["minCount"]);
+    const size = "basic" in policy ? 1 : wholeNumberOf(needed);
+    return size === undefined ? [] : [[`pod group ${namespace}/${name}`, size]];
+  });
+  return new Map(sizes);
+}
+
+/** Whether the other pods of a group stay as they are if one of them fails. */
+function keepsGroups({ json }: Manifest): boolean {
+  return valueAt(json, ["spec", "leaderWorkerTemplate", "restartPolicy"]) === "None";
 }
 
 /** What reads the parts of a kind that ends as a whole, by `Kind.group`. */
@@ -120,8 +175,9 @@ function jobSetParts({ json }: Manifest): readonly GangPart[] {
 }
 
 /** Source: lws `api/leaderworkerset/v1/leaderworkerset_types.go`; a group has one pod if unset. */
-function leaderWorkerParts({ json }: Manifest): readonly GangPart[] {
-  const group = valueAt(json, ["spec", "leaderWorkerTemplate"]);
+function leaderWorkerParts(manifest: Manifest): readonly GangPart[] {
+  if (keepsGroups(manifest)) return [];
+  const group = valueAt(manifest.json, ["spec", "leaderWorkerTemplate"]);
   const size = wholeNumberOf(valueAt(group, ["size"])) ?? 1;
   return [{ template: valueAt(group, ["workerTemplate"]), pods: size }];
 }

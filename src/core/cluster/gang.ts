@@ -1,4 +1,4 @@
-import { type Fields, fieldsOf, textOf } from "../json/json-field.ts";
+import { type Fields, fieldsOf, textOf, wholeNumberOf } from "../json/json-field.ts";
 import type { NodeFacts } from "./node.ts";
 
 /**
@@ -25,6 +25,8 @@ interface GangKind {
   readonly annotation?: string;
   /** A label with the part of the workload that ends as a whole, if that is not all of it. */
   readonly partLabel?: string;
+  /** Annotations with the number of its pods, the first that is set. */
+  readonly sizeBy?: readonly string[];
   /** Marks with the name of the whole, where the value only names a part of it. */
   readonly wholeBy?: readonly string[];
   /** Whether the mark is on pods that do not end together as well, as on this one. */
@@ -48,10 +50,12 @@ const gangKinds: readonly GangKind[] = [
     kind: "LeaderWorkerSet",
     label: "leaderworkerset.sigs.k8s.io/name",
     partLabel: "leaderworkerset.sigs.k8s.io/group-index",
+    sizeBy: ["leaderworkerset.sigs.k8s.io/size"],
   },
   {
     kind: "pod group",
     label: "kueue.x-k8s.io/pod-group-name",
+    sizeBy: ["kueue.x-k8s.io/pod-group-total-count"],
     // Kueue queues the pods of a Deployment as a group, too.
     isLoose: (_, { annotations }) => annotations["kueue.x-k8s.io/pod-group-serving"] === "true",
   },
@@ -69,8 +73,20 @@ const gangKinds: readonly GangKind[] = [
     // In the order in which YuniKorn reads them.
     wholeBy: ["yunikorn.apache.org/app-id", "applicationId", "spark-app-selector"],
   },
-  { kind: "pod group", annotation: "gang.scheduling.koordinator.sh/name" },
-  { kind: "Armada gang", annotation: "armadaproject.io/gangId" },
+  {
+    kind: "pod group",
+    annotation: "gang.scheduling.koordinator.sh/name",
+    // The first is by default the second, which is mandatory.
+    sizeBy: [
+      "gang.scheduling.koordinator.sh/total-number",
+      "gang.scheduling.koordinator.sh/min-available",
+    ],
+  },
+  {
+    kind: "Armada gang",
+    annotation: "armadaproject.io/gangId",
+    sizeBy: ["armadaproject.io/gangCardinality"],
+  },
 ];
 
 /**
@@ -117,14 +133,18 @@ export interface Gang {
   readonly namespace: string;
   /** The label that selects its pods; undefined if they have none in common. */
   readonly label: string | undefined;
+  /** How many pods it has, if they say so; always several. */
+  readonly pods?: number;
 }
 
-/** The workload on several nodes that a pod is a part of. */
+/** The workload on several nodes that a pod is a part of. One of a single pod is none. */
 export function gangOf(pod: Omit<GangPod, "node">): Gang | undefined {
   const { namespace } = pod;
   for (const kind of gangKinds) {
     const name = nameBy(kind, pod);
-    if (name !== undefined) return { name, namespace, label: kind.label };
+    const pods = sizeOf(kind, pod);
+    if (name === undefined || pods === 1) continue;
+    return { name, namespace, label: kind.label, ...(pods === undefined ? {} : { pods }) };
   }
   const { schedulingGroup } = pod;
   const name =
@@ -143,6 +163,13 @@ function nameBy(gang: GangKind, pod: Omit<GangPod, "node">): string | undefined 
   const part = partLabel === undefined ? undefined : labels[partLabel];
   const name = `${gang.kind} ${namespace}/${whole}`;
   return part === undefined ? name : `${name} group ${part}`;
+}
+
+/** What cannot be read counts as several. */
+function sizeOf({ sizeBy = [] }: GangKind, { annotations }: Omit<GangPod, "node">) {
+  const written = sizeBy.map((key) => annotations[key]).find((text) => text !== undefined);
+  const pods = wholeNumberOf(Number(written ?? ""));
+  return pods === undefined || pods < 1 ? undefined : pods;
 }
 
 function provisionedBy({ namespace, annotations }: Omit<GangPod, "node">): string | undefined {

@@ -59,6 +59,28 @@ describe("a workload on several nodes", () => {
     expect(gangOf({ ...pod("n1", { app: "x" }), annotations })?.name).toBe(name);
   });
 
+  it.each<[Labels, Labels, number | undefined]>([
+    [{ "kueue.x-k8s.io/pod-group-name": "a" }, { "kueue.x-k8s.io/pod-group-total-count": "1" }, 1],
+    [{ "kueue.x-k8s.io/pod-group-name": "a" }, { "kueue.x-k8s.io/pod-group-total-count": "2" }, 2],
+    [{ "kueue.x-k8s.io/pod-group-name": "a" }, { "kueue.x-k8s.io/pod-group-total-count": "x" }, 0],
+    [group("0"), { "leaderworkerset.sigs.k8s.io/size": "3" }, 3],
+    [{}, { "armadaproject.io/gangId": "g", "armadaproject.io/gangCardinality": "1" }, 1],
+    [
+      {},
+      {
+        "gang.scheduling.koordinator.sh/name": "g",
+        "gang.scheduling.koordinator.sh/min-available": "1",
+      },
+      1,
+    ],
+  ])(
+    "of %j with the annotations %j has %s pods, and of one is none",
+    (labels, annotations, pods) => {
+      const found = gangOf({ ...pod("n1", labels), annotations });
+      expect(found === undefined ? 1 : (found.pods ?? 0)).toBe(pods);
+    },
+  );
+
   it("is the application of YuniKorn whose task groups have several names", () => {
     const groups = ["driver", "executor"].map((group, at) => ({
       ...pod(`n${at}`, { applicationId: "spark-1" }),
