@@ -282,9 +282,10 @@ export function mostReplicasOf(fleet: AuditedFleet, workload: Workload): number 
  */
 function boundsOf(
   fleet: AuditedFleet,
-  { namespace, kind, name, replicas }: Workload,
+  { namespace, kind, name, replicas, rollout }: Workload,
 ): Pick<ReplicaBounds, "least" | "most"> | undefined {
-  const bounds = fleet.autoscaled.get(`${namespace}/${kind}/${name}`);
+  const scaled = rollout === undefined ? `${kind}/${name}` : `Rollout/${rollout}`;
+  const bounds = fleet.autoscaled.get(`${namespace}/${scaled}`);
   const isOff = replicas === 0 && bounds?.fromZero === false && bounds.least > 0;
   return isOff ? { least: 0, most: 0 } : bounds;
 }

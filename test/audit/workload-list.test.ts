@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { auditYaml, deployment } from "./support/audit-yaml.ts";
+import { remarks } from "./support/rule-remarks.ts";
 
 const podSpec = "terminationGracePeriodSeconds: 60, containers: [{name: main, image: main}]";
 const template = `template: {spec: {${podSpec}}}`;
@@ -353,6 +354,21 @@ describe("the owners of pods", () => {
 
       expect(workloads).toMatchObject([{ kind: "Deployment", name: "web" }]);
       expect(notJudged).toEqual([]);
+    });
+
+    const hpa =
+      "---\n{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h}, spec: {minReplicas: 2, maxReplicas: 4, scaleTargetRef: {kind: Rollout, name: web}}}\n";
+
+    it.each([
+      { replicas: "", others: "", single: 1 },
+      { replicas: "replicas: 3, ", others: "", single: 0 },
+      { replicas: "", others: hpa, single: 0 },
+    ])("has the Rollout's pods ($single single) with {$replicas} $others", async (row) => {
+      const scaledDown = deployment({ spec: "replicas: 0" });
+      const own = rollout.replace("{workloadRef", `{${row.replicas}workloadRef`);
+      const found = await remarks("single-replica", scaledDown + own + row.others);
+
+      expect(found).toHaveLength(row.single);
     });
   });
 

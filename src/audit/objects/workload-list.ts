@@ -1,5 +1,12 @@
 import { type LabelSelector, type Labels, matchesLabelSelector } from "../../core/cluster/pod.ts";
-import { fieldsOf, listOf, nameOf, textOf, valueAt } from "../../core/json/json-field.ts";
+import {
+  fieldsOf,
+  listOf,
+  nameOf,
+  textOf,
+  valueAt,
+  wholeNumberOf,
+} from "../../core/json/json-field.ts";
 import type { Manifest } from "./manifest.ts";
 import {
   isCustomResource,
@@ -72,7 +79,9 @@ export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
     else addTo(orphans, keyOf(manifest, root), { root, workload: read.workload });
   }
   const owning = [...orphans.values()].map(asOwner);
-  return { workloads: [...workloads, ...owning], skipped, notJudged, problems };
+  const rollouts = rolloutsOf(manifests.filter((one) => !orphans.has(objectKey(one))));
+  const own = workloads.map((workload) => asRolledOut(workload, rollouts));
+  return { workloads: [...own, ...owning], skipped, notJudged, problems };
 }
 
 /**
@@ -104,6 +113,26 @@ function ownersOfWorkloads(manifests: readonly Manifest[]): ReadonlySet<string> 
 function referredKey(manifest: Manifest): string {
   const { kind, name } = fieldsOf(valueAt(manifest.json, ["spec", "workloadRef"]));
   return keyOf(manifest, { kind: nameOf(kind) ?? "", name: nameOf(name) ?? "" });
+}
+
+/** The Rollouts without a template, by the key of the Deployment to which they refer. */
+function rolloutsOf(manifests: readonly Manifest[]): ReadonlyMap<string, Manifest> {
+  const referring = manifests.filter(({ kind, group }) => `${kind}.${group}` === rolloutKind);
+  return new Map(referring.map((one) => [referredKey(one), one]));
+}
+
+const rolloutKind = "Rollout.argoproj.io";
+
+/**
+ * A Deployment with the pods of the Rollout that refers to it, where no ReplicaSets show them.
+ * Source: argo-rollouts docs, "Migrating to Rollouts": the number of replicas is the Rollout's.
+ */
+function asRolledOut(workload: Workload, rollouts: ReadonlyMap<string, Manifest>): Workload {
+  const rollout = rollouts.get(objectKey(workload.manifest));
+  if (rollout === undefined || workload.replicas === undefined) return workload;
+  const replicas = wholeNumberOf(valueAt(rollout.json, ["spec", "replicas"]) ?? 1);
+  const most = replicas && Math.max(workload.replicas, replicas);
+  return { ...workload, rollout: rollout.name, replicas: most };
 }
 
 /** The key by which the objects that it owns refer to it. */

@@ -22,6 +22,8 @@ export interface Workload {
   readonly template: PodTemplate;
   /** The number of pods; absent for a DaemonSet, and if the number cannot be parsed. */
   readonly replicas?: number | undefined;
+  /** The Rollout that runs the pods of this Deployment, which is usually scaled to 0. */
+  readonly rollout?: string | undefined;
   readonly priority: number;
   /** A priority class that was named and is not in the input; its value was assumed to be 0. */
   readonly unknownPriorityClass?: string | undefined;
