@@ -184,6 +184,15 @@ export function spanLimits(command: Command): object {
   return Object.fromEntries(limited);
 }
 
+/** The options of each part that name a file. */
+export function fileOptions(): Readonly<Record<"controller" | "agent", readonly string[]>> {
+  const named = (command: Command) =>
+    optionsFor(command).flatMap((one) =>
+      "value" in one && one.value.startsWith("FILE") ? [one.name] : [],
+    );
+  return { controller: named("run"), agent: named("agent") };
+}
+
 /**
  * Policies as in the CRD, but without its rules across fields: the chart's `_policy.tpl` has most
  * of them, and the API server all.

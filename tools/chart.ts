@@ -5,7 +5,13 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { generateCrds, type JsonSchema } from "../src/config/schema/crd.ts";
-import { optionsSchema, policiesSchema, spanLimits, textChecks } from "./chart-schema.ts";
+import {
+  fileOptions,
+  optionsSchema,
+  policiesSchema,
+  spanLimits,
+  textChecks,
+} from "./chart-schema.ts";
 import { type ChartValue, readChartValues } from "./chart-values.ts";
 import { dashboardText } from "./dashboard.ts";
 import { root } from "./source-tree.ts";
@@ -94,6 +100,8 @@ ${lines.join(",\n")}
 {{- end }}
 
 {{- define "lastcall.spanLimits" }}${JSON.stringify(spanLimits("run"))}{{- end }}
+
+{{- define "lastcall.fileOptions" }}${JSON.stringify(fileOptions())}{{- end }}
 `;
 }
 

@@ -3,26 +3,29 @@
  * refused with a sentence, or keeps rules that know nothing of the templates: they start from the
  * options that the program in the pod would have.
  */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { DaemonSet, Deployment } from "kubernetes-types/apps/v1.js";
-import type { PodSpec } from "kubernetes-types/core/v1.js";
+import type { Deployment } from "kubernetes-types/apps/v1.js";
 import type { PodDisruptionBudget } from "kubernetes-types/policy/v1.js";
 import type { ClusterRoleBinding } from "kubernetes-types/rbac/v1.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { stringify } from "yaml";
-import { fieldNameOf } from "../../src/config/options/option.ts";
+import type { OptionsFile } from "../../src/config/options/resolve-options.ts";
+import { seededRng } from "../../src/core/chance/chance.ts";
 import {
-  type FlagValue,
-  type OptionsFile,
-  resolveOptions,
-} from "../../src/config/options/resolve-options.ts";
-import { type Rng, seededRng } from "../../src/core/chance/chance.ts";
-import { chart, helm, type Manifest, manifestsIn, oldest } from "../support/helm.ts";
+  brokenRules,
+  type Choices,
+  objectsIn,
+  partOf,
+  portOf,
+  type Rules,
+  renderedIn,
+  samples,
+  tryCombinations,
+  type Values,
+} from "../support/chart-combinations.ts";
 
 const seed = Number(process.env.E2E_SEED ?? 1);
-const samples = 40;
 const namespace = "spot-tools";
 
 let home: string;
@@ -31,8 +34,12 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
+function made(values: Values) {
+  return renderedIn(home, { values, namespace });
+}
+
 /** Each value with what it may be; undefined: not given. */
-const choices: Readonly<Record<string, readonly unknown[]>> = {
+const choices: Choices = {
   "controller.enabled": [undefined, undefined, true, false],
   "controller.replicas": [undefined, 0, 1, 3],
   replicaCount: [undefined, undefined, 1, 2],
@@ -62,80 +69,7 @@ const choices: Readonly<Record<string, readonly unknown[]>> = {
   "metrics.podMonitor.enabled": [undefined, true],
 };
 
-function drawValues(draw: Rng): Record<string, unknown> {
-  const drawn = Object.entries(choices).map(([path, some]) => [
-    path,
-    some[Math.floor(draw() * some.length)],
-  ]);
-  return Object.fromEntries(drawn.filter(([, value]) => value !== undefined));
-}
-
-/** `{agent: {enabled: true}}` for `agent.enabled`. */
-function nested(values: Readonly<Record<string, unknown>>): object {
-  const all: Record<string, unknown> = {};
-  for (const [path, value] of Object.entries(values)) {
-    const names = path.split(".");
-    const last = names.pop() as string;
-    let at = all;
-    for (const name of names) {
-      const found = (at[name] ?? {}) as Record<string, unknown>;
-      at[name] = found;
-      at = found;
-    }
-    at[last] = value;
-  }
-  return all;
-}
-
-function made(values: Readonly<Record<string, unknown>>) {
-  const file = join(home, "values.yaml");
-  writeFileSync(file, stringify(nested(values)));
-  const flags = ["--namespace", namespace, "--kube-version", oldest, "--values", file];
-  return helm(["template", "lastcall", chart, ...flags], { home });
-}
-
-type Objects = readonly Manifest[];
-
-interface Part {
-  readonly pod: PodSpec;
-  readonly options: Readonly<Record<string, unknown>>;
-}
-
-/** A part's pod, and the options that the program in it has, with what its file of options sets. */
-function partOf(
-  objects: Objects,
-  kind: "Deployment" | "DaemonSet",
-  file?: OptionsFile,
-): Part | undefined {
-  const found = objects.find((one) => one.kind === kind) as Deployment | DaemonSet | undefined;
-  const pod = found?.spec?.template.spec;
-  if (pod === undefined) return undefined;
-  const [container] = pod.containers;
-  const [command, ...args] = container?.args ?? [];
-  const flags = args.map((one): [string, FlagValue] => {
-    const [, name = "", value = ""] = /^--([^=]+)=(.*)$/s.exec(one) ?? [];
-    return [fieldNameOf(name), value === "true" ? true : value === "false" ? false : value];
-  });
-  const env = Object.fromEntries(
-    (container?.env ?? []).map(({ name, value }) => [name, value ?? "from-the-pod"]),
-  );
-  const sources = { flags: Object.fromEntries(flags), env: { ...env, ...addressIn(env) }, file };
-  return { pod, options: resolveOptions(command === "run" ? "run" : "agent", sources) };
-}
-
-/** The kubelet puts the node's address in. */
-function addressIn(env: Readonly<Record<string, string>>) {
-  const { LASTCALL_METRICS_ADDRESS: address } = env;
-  return address && { LASTCALL_METRICS_ADDRESS: address.replace("$(NODE_IP)", "10.0.0.1") };
-}
-
-function portOf(address: unknown): number {
-  return Number(/(\d+)$/.exec(String(address))?.[1]);
-}
-
-type Rule = (objects: Objects, parts: { controller?: Part; agent?: Part }) => boolean;
-
-const rules: Readonly<Record<string, Rule>> = {
+const rules: Rules = {
   "one controller acts at a time": (objects, { controller }) => {
     if (controller === undefined || controller.options.leaderElect) return true;
     const { spec } = objects.find(({ kind }) => kind === "Deployment") as Deployment;
@@ -207,38 +141,13 @@ const rules: Readonly<Record<string, Rule>> = {
       }),
 };
 
-function brokenRules(objects: Objects): readonly string[] {
-  const [controller, agent] = [partOf(objects, "Deployment"), partOf(objects, "DaemonSet")];
-  const parts = { ...(controller && { controller }), ...(agent && { agent }) };
-  return Object.entries(rules).flatMap(([name, holds]) => (holds(objects, parts) ? [] : name));
-}
-
-function objectsIn(text: string): Objects {
-  return text.split(/^---\n/m).flatMap((document) => [...manifestsIn(document).values()]);
-}
-
 describe(`values combined at random, E2E_SEED=${seed}`, () => {
   test("are refused with a sentence, or make an installation that keeps every rule", () => {
     const draw = seededRng(seed);
-    const refusals = new Set<string>();
-    let rendered = 0;
-    // Of most combinations one value is refused, so some seeds render few of them.
-    const isEnough = (sample: number) => sample >= samples && rendered > samples / 12;
-    for (let sample = 0; sample < 4 * samples && !isEnough(sample); sample += 1) {
-      const values = drawValues(draw);
-      const { stdout, stderr, code } = made(values);
-      if (code === 0) {
-        rendered += 1;
-        expect({ values, broken: brokenRules(objectsIn(stdout)) }).toEqual({ values, broken: [] });
-      } else {
-        expect({ values, stderr }).toMatchObject({ stderr: expect.stringContaining("expected") });
-        // Helm names the template and its line in parentheses before the value.
-        refusals.add(/\): ([^:]+): /.exec(stderr)?.[1] ?? "");
-      }
-    }
+    const { rendered, refused } = tryCombinations({ choices, rules, made, draw });
     // Otherwise the rules were hardly tried.
     expect(rendered).toBeGreaterThan(samples / 12);
-    expect(refusals.size).toBeGreaterThan(4);
+    expect(refused.size).toBeGreaterThan(4);
   });
 });
 
@@ -310,12 +219,20 @@ describe("two values that combine badly", () => {
       inFile[name] === undefined ? undefined : { place: name, texts: [inFile[name]] },
   };
 
+  const volume = { name: "files" };
+  const mount = { name: "files", mountPath: "/f" };
+  const mounted = {
+    ...{ extraVolumes: [volume], extraVolumeMounts: [mount] },
+    ...{ "agent.extraVolumes": [volume], "agent.extraVolumeMounts": [mount] },
+  };
+
   test.each<[string, Record<string, unknown>]>([
     ["an option", { "controller.options.config": "/f", "agent.options.config": "/f" }],
     ["variables", { extraEnv: [{ name: "LASTCALL_CONFIG", value: "/f" }] }],
     ["a map of variables", { extraEnv: { LASTCALL_CONFIG: "/f" } }],
   ])("are none of a value and a file of options that is named by %s", (_, values) => {
-    const { stdout, stderr } = made({ ...values, "agent.extraEnv": { LASTCALL_CONFIG: "/f" } });
+    const ofAgent = { "agent.extraEnv": { LASTCALL_CONFIG: "/f" } };
+    const { stdout, stderr } = made({ ...mounted, ...values, ...ofAgent });
     expect(stderr).toBe("");
     const objects = objectsIn(stdout);
     expect(partOf(objects, "Deployment", file)?.options).toMatchObject({
@@ -328,10 +245,10 @@ describe("two values that combine badly", () => {
 
   test("are none of no election in the values and a file of options", () => {
     const values = { "controller.options.leader-elect": false, "controller.replicas": 1 };
-    const { stdout } = made({ ...values, "controller.options.config": "/f" });
+    const { stdout } = made({ ...mounted, ...values, "controller.options.config": "/f" });
     const objects = objectsIn(stdout);
     expect(partOf(objects, "Deployment", file)?.options).toMatchObject({ leaderElect: false });
-    expect(brokenRules(objects)).toEqual([]);
+    expect(brokenRules(rules, objects)).toEqual([]);
   });
 
   test("are allowed if only one of the parts is installed", () => {

@@ -155,10 +155,15 @@ describe("an option in the values", () => {
     expect(refusalOf({ controller: { options } })).toContain(told);
   });
 
+  const files = {
+    extraVolumes: [{ name: "files" }],
+    extraVolumeMounts: [{ name: "files", mountPath: "/" }],
+  };
+
   test("is accepted if what it needs is in a variable", () => {
     const options = { "aws-managed-tag": "team", "metrics-cert-file": "/a" };
     const extraEnv = { LASTCALL_SQS_QUEUE_URL: "https://q", LASTCALL_METRICS_KEY_FILE: "/b" };
-    expect(refusalOf({ controller: { options }, extraEnv })).toBe("");
+    expect(refusalOf({ controller: { options }, extraEnv, ...files })).toBe("");
   });
 
   test("is accepted if the program accepts it", () => {
@@ -169,6 +174,6 @@ describe("an option in the values", () => {
       ...{ "gcp-endpoint": "http://127.0.0.1:80/x", "azure-endpoint": "https://arm.example" },
       ...{ "metrics-cert-file": "/a", "metrics-key-file": "/b" },
     };
-    expect(refusalOf({ controller: { options } })).toBe("");
+    expect(refusalOf({ controller: { options }, ...files })).toBe("");
   });
 });

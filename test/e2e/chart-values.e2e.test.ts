@@ -89,9 +89,16 @@ function sampleOf(option: Option): unknown {
     case "duration":
       return option.longest ?? "1h30m";
     default:
-      return option.list ? ["one", "two, three"] : "a value with 'quotes', \"both\" and {{braces}}";
+      // Any of them may be a path.
+      return option.list ? ["/one", "/two, three"] : "/with 'quotes', \"both\" and {{braces}}";
   }
 }
+
+/** Contains every file, because the chart refuses the path of one that no volume contains. */
+const files = {
+  extraVolumes: [{ name: "all", hostPath: { path: "/" } }],
+  extraVolumeMounts: [{ name: "all", mountPath: "/" }],
+};
 
 const parts: readonly (readonly [Command, "controller" | "agent"])[] = [
   ["run", "controller"],
@@ -102,7 +109,8 @@ describe("options", () => {
   test.each(parts)("of %s reach the %s as flags that it accepts", (command, part) => {
     const listed = optionsFor(command).filter(({ name }) => name !== "node-name");
     const options = Object.fromEntries(listed.map((option) => [option.name, sampleOf(option)]));
-    const made = withValues({ replicaCount: 1, [part]: { options } });
+    const values = part === "agent" ? { agent: { options, ...files } } : { [part]: { options } };
+    const made = withValues({ replicaCount: 1, ...files, ...values });
     const [name, ...args] = podOf(made, part).containers[0]?.args ?? [];
     expect(name).toBe(command);
     const flags: Record<string, FlagValue> = { nodeName: "n1" };
@@ -130,7 +138,8 @@ describe("options", () => {
       },
     };
     const agent = { options: { "metrics-address": ":9201", "health-address": "127.0.0.1:8091" } };
-    const made = withValues({ controller, agent, metrics: { podMonitor: { enabled: true } } });
+    const metrics = { podMonitor: { enabled: true } };
+    const made = withValues({ controller, agent, metrics, ...files });
     const ports = podOf(made, "controller").containers[0]?.ports;
     expect(ports?.map(({ name, containerPort }) => [name, containerPort])).toEqual([
       ["metrics", 9200],

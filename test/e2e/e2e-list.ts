@@ -200,6 +200,14 @@ export const onChange: Readonly<Record<string, RunOnChange>> = {
     covers: ["deploy/chart"],
     meanwhile: ["test/e2e/chart.e2e.test.ts"],
   },
+  "chart-pods": {
+    covers: ["deploy/chart"],
+    meanwhile: ["test/e2e/chart.e2e.test.ts"],
+  },
+  "chart-pod-combinations": {
+    covers: ["deploy/chart"],
+    meanwhile: ["test/e2e/chart.e2e.test.ts"],
+  },
   "chart-refused": {
     covers: ["deploy/chart", "src/config/policy", "src/config/options"],
     meanwhile: ["test/config/resolve-options.test.ts"],

@@ -40,3 +40,5 @@
 {{- end }}
 
 {{- define "lastcall.spanLimits" }}{"gcp-preemption-poll":{"least":"1s","most":"1m"},"sqs-abandon-launch-after":{"least":"1m"},"ec2-status-poll":{"least":"1s","most":"10m"}}{{- end }}
+
+{{- define "lastcall.fileOptions" }}{"controller":["kubeconfig","config","filename","metrics-cert-file","metrics-key-file"],"agent":["kubeconfig","config","metrics-cert-file","metrics-key-file"]}{{- end }}

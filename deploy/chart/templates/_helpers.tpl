@@ -70,9 +70,12 @@
 {{- end }}
 
 {{- define "lastcall.podAnnotations" -}}
-{{- $all := dict "prometheus.io/scrape" "true" "prometheus.io/port" (include "lastcall.metricsPort" .) }}
+{{- $all := dict }}
+{{- if not (include "lastcall.isLoopback" (include "lastcall.option" (merge (dict "name" "metrics-address") .))) }}
+{{- $all = dict "prometheus.io/scrape" "true" "prometheus.io/port" (include "lastcall.metricsPort" .) }}
 {{- if eq (include "lastcall.metricsScheme" .) "https" }}
 {{- $_ := set $all "prometheus.io/scheme" "https" }}
+{{- end }}
 {{- end }}
 {{- if eq .part "controller" }}
 {{- with include "lastcall.keyFile" .root }}
