@@ -16,14 +16,22 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-/** The message without the places in the templates; empty if the chart accepts the values. */
-function refusalOf(values: object): string {
+function errorOf(values: object): string {
   const file = join(home, "values.yaml");
   writeFileSync(file, stringify(values));
   const flags = ["--namespace", "lastcall", "--kube-version", oldest, "--values", file];
   const { stderr, code } = helm(["template", "lastcall", chart, ...flags], { home });
-  // Helm names the template and its line in parentheses before the message.
-  return code === 0 ? "" : (stderr.replace(/^.*?\): /s, "").split("\n")[0] ?? "");
+  expect(code === 0).toBe(stderr === "");
+  return stderr;
+}
+
+/** The message without the place in the templates; empty if the chart accepts the values. */
+function refusalOf(values: object): string {
+  return (
+    errorOf(values)
+      .replace(/^.*?\): /s, "")
+      .split("\n")[0] ?? ""
+  );
 }
 
 const parts = ["controller", "agent"] as const;
@@ -91,7 +99,7 @@ describe.each(parts)("of the %s", (part) => {
       expect(refusalOf(optionsOf(options))).toContain(said);
       expect(refusalOf(values("/tl"))).toContain(said);
       expect(refusalOf(values("/tls"))).toBe("");
-      expect(refusalOf(values("/"))).toBe("");
+      expect(refusalOf(values("/tls/"))).toBe("");
     },
   );
 
@@ -144,6 +152,38 @@ describe.each(parts)("of the %s", (part) => {
     );
   });
 
+  test.each(["/", "/var/run/secrets/kubernetes.io/serviceaccount"])(
+    "a mount that hides what the pod needs is refused: %s",
+    (mountPath) => {
+      const values = (source: object) =>
+        podOf(part, {
+          extraVolumes: [{ name: "own", ...source }],
+          extraVolumeMounts: [{ name: "own", mountPath }],
+        });
+      const what = mountPath === "/" ? "the program" : "the token of the ServiceAccount";
+      expect(refusalOf(values({ emptyDir: {} }))).toBe(
+        `${at(part)}extraVolumeMounts: found the mountPath "${mountPath}", which hides ${what}, expected another one`,
+      );
+      // Such a volume may contain a token.
+      const said = refusalOf(values({ projected: { sources: [] } }));
+      expect(said === "").toBe(mountPath !== "/");
+    },
+  );
+
+  test("root is refused where the kubelet starts no container of root", () => {
+    const root = { runAsUser: 0 };
+    const inPod = `${at(part)}podSecurityContext.runAsUser`;
+    const said = "found 0 with runAsNonRoot, expected another user, or runAsNonRoot: false";
+    expect(refusalOf(podOf(part, { podSecurityContext: root }))).toBe(`${inPod}: ${said}`);
+    expect(refusalOf(podOf(part, { securityContext: root }))).toBe(
+      `${at(part)}securityContext.runAsUser: ${said}`,
+    );
+    const free = { podSecurityContext: { runAsUser: 0, runAsNonRoot: false } };
+    expect(refusalOf(podOf(part, free))).toBe("");
+    const other = { podSecurityContext: root, securityContext: { runAsUser: 1000 } };
+    expect(refusalOf(podOf(part, other))).toBe("");
+  });
+
   test("a variable with a value and a reference is refused", () => {
     const extraEnv = [{ name: "TOKEN", value: "x", valueFrom: { secretKeyRef: { name: "s" } } }];
     expect(refusalOf(podOf(part, { extraEnv }))).toBe(
@@ -154,6 +194,7 @@ describe.each(parts)("of the %s", (part) => {
   test.each([
     [{ limits: { memory: "32Mi" } }, "memory", "32Mi"],
     [{ requests: { memory: "1Gi" } }, "memory", "1Gi"],
+    [{ limits: { cpu: 0 } }, "cpu", "0"],
     [{ requests: { memory: "1G" }, limits: { memory: "953Mi" } }, "memory", "953Mi"],
     [{ requests: { cpu: 1 }, limits: { cpu: "999m" } }, "cpu", "999m"],
     [{ requests: { cpu: "1e1" }, limits: { cpu: "1001m" } }, "cpu", "1001m"],
@@ -199,6 +240,20 @@ describe("of the agents, which use the node's network", () => {
       `agent.options.health-address: found "${address}", expected an address without a variable, because the kubelet probes it as it is written`,
     );
     expect(refusalOf({ agent: { options: { "metrics-address": "[$(NODE_IP)]:9200" } } })).toBe("");
+  });
+
+  test.each([
+    [{ maxSurge: 1 }, "maxSurge: found 1, expected none, because the old and the new agent"],
+    [{ maxSurge: "10%", maxUnavailable: 0 }, "maxSurge: found 10%, expected none"],
+    [{ maxUnavailable: 0 }, "maxUnavailable: found 0, expected at least 1, because"],
+    [{ maxUnavailable: "0%" }, "maxUnavailable: found 0%, expected at least 1, because"],
+  ])("an update that would never go on is refused: %j", (rollingUpdate, told) => {
+    expect(refusalOf({ agent: { updateStrategy: { rollingUpdate } } })).toContain(
+      `agent.updateStrategy.rollingUpdate.${told}`,
+    );
+    expect(refusalOf({ agent: { updateStrategy: { type: "OnDelete" } } })).toBe("");
+    const one = { maxSurge: 0, maxUnavailable: 1 };
+    expect(refusalOf({ agent: { updateStrategy: { rollingUpdate: one } } })).toBe("");
   });
 
   test("a low port is accepted if they are root and may bind it, and never by a sysctl", () => {
@@ -252,6 +307,14 @@ describe("of the controller, which has a network of its own", () => {
   ])("%s a second time is refused", (_, values, said) => {
     expect(refusalOf({ ...key, ...values })).toContain(said);
   });
+});
+
+test.each([
+  [{ name: "Key_File" }, "name"],
+  [{ name: "key", key: "a/b" }, "key"],
+])("a name that no Secret has is refused: %j", (googleServiceAccountSecret, field) => {
+  const values = { secret: { googleServiceAccountSecret } };
+  expect(errorOf(values)).toContain(`at '/secret/googleServiceAccountSecret/${field}': `);
 });
 
 test("two pull secrets of one name are refused", () => {

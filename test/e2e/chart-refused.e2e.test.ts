@@ -157,12 +157,12 @@ describe("an option in the values", () => {
 
   const files = {
     extraVolumes: [{ name: "files" }],
-    extraVolumeMounts: [{ name: "files", mountPath: "/" }],
+    extraVolumeMounts: [{ name: "files", mountPath: "/tls" }],
   };
 
   test("is accepted if what it needs is in a variable", () => {
-    const options = { "aws-managed-tag": "team", "metrics-cert-file": "/a" };
-    const extraEnv = { LASTCALL_SQS_QUEUE_URL: "https://q", LASTCALL_METRICS_KEY_FILE: "/b" };
+    const options = { "aws-managed-tag": "team", "metrics-cert-file": "/tls/a" };
+    const extraEnv = { LASTCALL_SQS_QUEUE_URL: "https://q", LASTCALL_METRICS_KEY_FILE: "/tls/b" };
     expect(refusalOf({ controller: { options }, extraEnv, ...files })).toBe("");
   });
 
@@ -172,7 +172,7 @@ describe("an option in the values", () => {
       ...{ "aks-cluster": "my.group_(x)/main-1", "aws-managed-tag": "team=a=b" },
       ...{ "ec2-status-poll": "1m", "sqs-abandon-launch-after": "1h" },
       ...{ "gcp-endpoint": "http://127.0.0.1:80/x", "azure-endpoint": "https://arm.example" },
-      ...{ "metrics-cert-file": "/a", "metrics-key-file": "/b" },
+      ...{ "metrics-cert-file": "/tls/a", "metrics-key-file": "/tls/b" },
     };
     expect(refusalOf({ controller: { options }, ...files })).toBe("");
   });

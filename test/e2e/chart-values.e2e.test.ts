@@ -90,14 +90,16 @@ function sampleOf(option: Option): unknown {
       return option.longest ?? "1h30m";
     default:
       // Any of them may be a path.
-      return option.list ? ["/one", "/two, three"] : "/with 'quotes', \"both\" and {{braces}}";
+      return option.list
+        ? ["/f/one", "/f/two, three"]
+        : "/f/with 'quotes', \"both\" and {{braces}}";
   }
 }
 
 /** Contains every file, because the chart refuses the path of one that no volume contains. */
 const files = {
   extraVolumes: [{ name: "all", hostPath: { path: "/" } }],
-  extraVolumeMounts: [{ name: "all", mountPath: "/" }],
+  extraVolumeMounts: [{ name: "all", mountPath: "/f" }],
 };
 
 const parts: readonly (readonly [Command, "controller" | "agent"])[] = [
@@ -134,7 +136,7 @@ describe("options", () => {
     const controller = {
       options: {
         ...{ "metrics-address": ":9200", "health-address": ":8090" },
-        ...{ "metrics-cert-file": "/c", "metrics-key-file": "/k" },
+        ...{ "metrics-cert-file": "/f/c", "metrics-key-file": "/f/k" },
       },
     };
     const agent = { options: { "metrics-address": ":9201", "health-address": "127.0.0.1:8091" } };

@@ -13,8 +13,10 @@ All of them render nothing.
 {{- include "lastcall.checkVolumes" $about }}
 {{- include "lastcall.checkFiles" $about }}
 {{- include "lastcall.checkResources" $about }}
+{{- include "lastcall.checkUser" $about }}
 {{- end }}
 {{- end }}
+{{- if .Values.agent.enabled }}{{ include "lastcall.checkUpdate" . }}{{ end }}
 {{- end }}
 
 {{- define "lastcall.checkAddresses" }}
@@ -104,10 +106,23 @@ capabilities, and a pod on the node's network no sysctls of the network.
 {{- include "lastcall.checkUnique" (dict "at" (printf "%sextraVolumes" .at) "key" "name" "items" $volumes) }}
 {{- include "lastcall.checkUnique" (dict "at" (printf "%sextraVolumeMounts" .at) "key" "mountPath" "items" $mounts) }}
 {{- $names := list }}
-{{- range $volumes }}{{ $names = append $names .name }}{{ end }}
-{{- range $mounts }}
+{{- $projected := list }}
+{{- range $volumes }}
+{{- $names = append $names .name }}
+{{- if .projected }}{{ $projected = append $projected .name }}{{ end }}
+{{- end }}
+{{- range $mount := $mounts }}
 {{- if not (has .name $names) }}
 {{- fail (printf "%sextraVolumeMounts: found a mount of the volume %q, expected the volume in %sextraVolumes" $.at (toString .name) $.at) }}
+{{- end }}
+{{- $hidden := "" }}
+{{- if eq (clean .mountPath) "/" }}{{ $hidden = "the program" }}{{ end }}
+{{- /* The admission plugin ServiceAccount mounts nothing where a mount is. */}}
+{{- if and (eq (clean .mountPath) "/var/run/secrets/kubernetes.io/serviceaccount") (not (has .name $projected)) }}
+{{- $hidden = "the token of the ServiceAccount" }}
+{{- end }}
+{{- with $hidden }}
+{{- fail (printf "%sextraVolumeMounts: found the mountPath %q, which hides %s, expected another one" $.at $mount.mountPath .) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -147,11 +162,43 @@ capabilities, and a pod on the node's network no sysctls of the network.
 {{- end }}
 {{- end }}
 
+{{- /* The kubelet starts no container of root in such a pod. */}}
+{{- define "lastcall.checkUser" }}
+{{- $pod := .values.podSecurityContext | default dict }}
+{{- $container := .values.securityContext | default dict }}
+{{- $isOwn := hasKey $container "runAsUser" }}
+{{- $user := ternary $container.runAsUser $pod.runAsUser $isOwn }}
+{{- $mustNot := ternary $container.runAsNonRoot $pod.runAsNonRoot (hasKey $container "runAsNonRoot") }}
+{{- if and $mustNot (eq (toString $user) "0") }}
+{{- fail (printf "%s%s.runAsUser: found 0 with runAsNonRoot, expected another user, or runAsNonRoot: false" .at (ternary "securityContext" "podSecurityContext" $isOwn)) }}
+{{- end }}
+{{- end }}
+
+{{- /* Two agents of one node would need the same port of it, so the old one ends first. */}}
+{{- define "lastcall.checkUpdate" }}
+{{- $rolling := .Values.agent.updateStrategy.rollingUpdate | default dict }}
+{{- $at := "agent.updateStrategy.rollingUpdate" }}
+{{- $why := "because the old and the new agent of a node need the same port of it" }}
+{{- if ne .Values.agent.updateStrategy.type "OnDelete" }}
+{{- with $rolling.maxSurge }}
+{{- if not (regexMatch "^0%?$" (include "lastcall.word" .)) }}
+{{- fail (printf "%s.maxSurge: found %s, expected none, %s" $at (include "lastcall.word" .) $why) }}
+{{- end }}
+{{- end }}
+{{- if hasKey $rolling "maxUnavailable" }}
+{{- $most := include "lastcall.word" $rolling.maxUnavailable }}
+{{- if regexMatch "^0%?$" $most }}
+{{- fail (printf "%s.maxUnavailable: found %s, expected at least 1, %s" $at $most $why) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{- define "lastcall.checkResources" }}
 {{- $resources := include "lastcall.resources" . | fromYaml }}
 {{- $limits := get $resources "limits" | default dict }}
 {{- range $name, $request := get $resources "requests" | default dict }}
-{{- if and $request (get $limits $name) }}
+{{- if and (hasKey $limits $name) (not (kindIs "invalid" (get $limits $name))) (not (kindIs "invalid" $request)) }}
 {{- $limit := include "lastcall.word" (get $limits $name) }}
 {{- if gt (include "lastcall.quantity" $request | float64) (include "lastcall.quantity" $limit | float64) }}
 {{- fail (printf "%sresources.requests.%s: found %s, expected at most resources.limits.%s, which is %s" $.at $name (include "lastcall.word" $request) $name $limit) }}
