@@ -92,6 +92,14 @@ it.each([
     lws("restartPolicy: RecreateGroupAfterStart,"),
     "LeaderWorkerSet ml/llm",
   ],
+  [
+    "one of which only the leader may be there",
+    lws("leaderTemplate: {spec: {containers: []}},").replace(
+      "workerTemplate: {spec: {",
+      `workerTemplate: {spec: {${stable} `,
+    ),
+    "LeaderWorkerSet ml/llm",
+  ],
   ["one of which only the pods are there", lwsPods.slice(4), "LeaderWorkerSet ml/llm"],
   ["a group of two Jobs", `${one(grouped)}---\n${one(grouped, "other")}`, "pod group ml/pg1"],
   ["a group of two pods, of which one is there", kueue(2), "pod group ml/pg1"],
@@ -109,6 +117,11 @@ it.each([
 it.each([
   ["that creates only the pod that failed again", lws("restartPolicy: None,")],
   ["of the same kind with its pods", lws("restartPolicy: None,") + lwsPods],
+  ["of the same kind without a replica", lws("").replace("spec: {", "spec: {replicas: 0, ")],
+  [
+    "that completes with one pod",
+    `{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: j}, spec: {replicatedJobs: [{name: w, template: {spec: {parallelism: 4, completions: 1, template: {spec: {${containers}}}}}}]}}\n`,
+  ],
   ["of one pod, although it names a group", one(grouped)],
   ["of one pod, twice in the input", `${one(grouped)}---\n${one(grouped)}`],
   ["that is a group of one pod to Kueue", kueue(1)],

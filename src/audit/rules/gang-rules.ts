@@ -152,9 +152,10 @@ function ownName(manifest: Manifest, { scope }: AuditedFleet): string | undefine
   const { kind, group, namespace, name } = manifest;
   const parts = partReaders[`${kind}.${group}`]?.(manifest) ?? [];
   const pods = parts.reduce((sum, part) => sum + part.pods, 0);
-  const lands = parts.some(({ template }) => {
-    const pod = readPodTemplate(template);
-    return landingOf(pod) !== "Never" && (scope === "Possible" || namesSpot(pod));
+  const lands = parts.some((part) => {
+    const pod = readPodTemplate(part.template);
+    const isMeant = scope === "Possible" || namesSpot(pod);
+    return part.pods > 0 && isMeant && landingOf(pod) !== "Never";
   });
   return pods > 1 && lands ? `${kind} ${namespace}/${name}` : undefined;
 }
@@ -164,22 +165,29 @@ interface GangPart {
   readonly pods: number;
 }
 
-/** Source: jobset `api/jobset/v1alpha2/jobset_types.go`; both numbers default to 1. */
+/** Source: jobset `api/jobset/v1alpha2/jobset_types.go`; the numbers default to 1. */
 function jobSetParts({ json }: Manifest): readonly GangPart[] {
   return listOf(valueAt(json, ["spec", "replicatedJobs"])).map((one) => {
     const replicas = wholeNumberOf(valueAt(one, ["replicas"])) ?? 1;
-    const parallelism = wholeNumberOf(valueAt(one, ["template", "spec", "parallelism"])) ?? 1;
-    const template = valueAt(one, ["template", "spec", "template"]);
-    return { template, pods: replicas * parallelism };
+    const { template, ...job } = fieldsOf(valueAt(one, ["template", "spec"]));
+    const parallelism = wholeNumberOf(job.parallelism) ?? 1;
+    const completions = wholeNumberOf(job.completions) ?? parallelism;
+    return { template, pods: replicas * Math.min(parallelism, completions) };
   });
 }
 
-/** Source: lws `api/leaderworkerset/v1/leaderworkerset_types.go`; a group has one pod if unset. */
+/**
+ * Of one group. Source: lws `api/leaderworkerset/v1/leaderworkerset_types.go`; it has one pod if
+ * unset, which is the leader.
+ */
 function leaderWorkerParts(manifest: Manifest): readonly GangPart[] {
-  if (keepsGroups(manifest)) return [];
-  const group = valueAt(manifest.json, ["spec", "leaderWorkerTemplate"]);
-  const size = wholeNumberOf(valueAt(group, ["size"])) ?? 1;
-  return [{ template: valueAt(group, ["workerTemplate"]), pods: size }];
+  const spec = fieldsOf(valueAt(manifest.json, ["spec"]));
+  if (keepsGroups(manifest) || wholeNumberOf(spec.replicas) === 0) return [];
+  const group = fieldsOf(spec.leaderWorkerTemplate);
+  const { leaderTemplate, workerTemplate } = group;
+  const size = wholeNumberOf(group.size) ?? 1;
+  const leader = { template: leaderTemplate ?? workerTemplate, pods: 1 };
+  return [leader, { template: workerTemplate, pods: size - 1 }];
 }
 
 /** Source: volcano `pkg/apis/batch/v1alpha1/job.go`; a task has one pod if unset. */
