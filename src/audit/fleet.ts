@@ -20,9 +20,9 @@ import {
   indexBySelector,
   listWorkloads,
   type NotJudged,
+  type OtherOwner,
   type SelectedBy,
   type Selecting,
-  type SkippedPod,
 } from "./objects/workload-list.ts";
 import type { Platform } from "./platform.ts";
 
@@ -157,8 +157,8 @@ export interface AuditedFleet {
   readonly workloads: readonly Workload[];
   /** The workloads of a namespace whose pods a selector selects. */
   readonly selectedIn: (namespace: string) => SelectedBy<Workload>;
-  /** The pods of a namespace that no drain evicts, and that a selector selects. */
-  readonly skippedIn: (namespace: string) => SelectedBy<SkippedPod>;
+  /** The owners of pods of a namespace that no workload shows, by a selector of the pods. */
+  readonly otherOwnersIn: (namespace: string) => SelectedBy<OtherOwner>;
   /** Those whose pods may run on a Spot node, in the scope; see `landingOf` and `canRunOn`. */
   readonly onSpot: ReadonlySet<Workload>;
   readonly scope: SpotScope;
@@ -195,7 +195,7 @@ export function readFleet(
   manifests: readonly Manifest[],
   nodes: readonly AuditNode[] = readNodes(manifests),
 ): AuditedFleet {
-  const { skipped, ...list } = listWorkloads(manifests);
+  const { otherOwners, ...list } = listWorkloads(manifests);
   const spotNodes = nodes.filter((node) => node.spot);
   const budgets = manifests.flatMap((manifest) => readBudget(manifest) ?? []);
   const services = manifests.flatMap((manifest) => readService(manifest) ?? []);
@@ -208,9 +208,9 @@ export function readFleet(
       namespaceOf: (workload) => workload.namespace,
       index: (own) => indexByLabels(own, (workload) => workload.template.labels),
     }),
-    skippedIn: byNamespace(skipped, {
-      namespaceOf: (pod) => pod.namespace,
-      index: (own) => indexByLabels(own, (pod) => pod.labels),
+    otherOwnersIn: byNamespace(otherOwners, {
+      namespaceOf: (owner) => owner.namespace,
+      index: (own) => indexByLabels(own, (owner) => owner.labels),
     }),
     nodes,
     budgets,

@@ -246,6 +246,22 @@ describe("the owners of pods", () => {
     expect(report.findings.map((one) => one.rule)).not.toContain("single-replica");
   });
 
+  it.each([
+    ["restartPolicy: Never", "Pod driver"],
+    [owned("SparkApplication", "pi"), "SparkApplication pi"],
+    [owned("Job", "submit"), "Pod driver"],
+  ])("that are pods themselves, with {%s}, do not hide them", async (driver, name) => {
+    const isOwned = driver.startsWith("owner");
+    const submit = `---\n{apiVersion: batch/v1, kind: Job, metadata: {name: submit}, spec: {${template}}}\n`;
+    const yaml =
+      (driver.includes("submit") ? submit : "") +
+      pod("driver", isOwned ? driver : "annotations: {}") +
+      ["exec-1", "exec-2"].map((one) => pod(one, owned("Pod", "driver"))).join("");
+    const { workloads } = await auditYaml(yaml);
+    expect(workloads.map((one) => `${one.kind} ${one.name}`)).toContain(name);
+    expect(workloads).toHaveLength(name === "Pod driver" && isOwned ? 2 : 1);
+  });
+
   it("that are operators do not hide the workloads that they own", async () => {
     const metadata = `metadata: {name: brokers, ${owned("Kafka", "events")}}`;
     const { workloads } = await auditYaml(

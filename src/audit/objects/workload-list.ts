@@ -22,18 +22,16 @@ export interface NotJudged {
   readonly reason: "CustomResource" | "StaticPod";
 }
 
-/** A pod of an owner that no drain evicts, since it is finished or static; budgets count it. */
-export interface SkippedPod {
+/** The owner of a pod that no workload shows: of a finished or static pod, or a pod itself. */
+export interface OtherOwner extends Owner {
   readonly namespace: string;
+  /** Of the pod. */
   readonly labels: Labels;
-  /** Of its owner. */
-  readonly kind: string;
-  readonly name: string;
 }
 
 export interface WorkloadList {
   readonly workloads: readonly Workload[];
-  readonly skipped: readonly SkippedPod[];
+  readonly otherOwners: readonly OtherOwner[];
   readonly notJudged: readonly NotJudged[];
   /** One sentence for each object that could not be read. */
   readonly problems: readonly string[];
@@ -54,10 +52,13 @@ export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
   const problems: string[] = [...classes.problems];
   const notJudged: NotJudged[] = [];
   const workloads: Workload[] = [];
-  const skipped: SkippedPod[] = [];
+  const otherOwners: OtherOwner[] = [];
   const orphans = new Map<string, Orphan[]>();
   const judged = new Set(manifests.filter(hidesItsPods).map(objectKey));
   const owners = ownersOfWorkloads(manifests);
+  const pods = new Map(
+    manifests.filter(({ kind }) => kind === "Pod").map((one) => [objectKey(one), one]),
+  );
   for (const manifest of manifests) {
     const isShown = owners.has(objectKey(manifest)) || judged.has(referredKey(manifest));
     if (isCustomResource(manifest) && !isShown) {
@@ -65,13 +66,14 @@ export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
     }
     if (workloadKindOf(manifest) === undefined) continue;
     const owner = ownerOf(manifest);
-    if (owner !== undefined && (owner.kind === "Node" || isOver(manifest))) {
-      skipped.push({ namespace: manifest.namespace, labels: manifest.labels, ...owner });
+    const isOther = owner?.kind === "Node" || owner?.kind === "Pod" || isOver(manifest);
+    if (owner !== undefined && isOther) {
+      otherOwners.push({ namespace: manifest.namespace, labels: manifest.labels, ...owner });
     }
     if (isOver(manifest)) continue;
     if (owner?.kind === "Node") notJudged.push({ manifest, reason: "StaticPod" });
     if (owner?.kind === "Node") continue;
-    const root = owner === undefined ? undefined : rootOf(manifest, owner);
+    const root = rootAmong(manifest, { pods, owners, judged });
     if (ownerKeys(manifest).some((key) => judged.has(key))) continue;
     const read = readWorkload(manifest, classes);
     if (read.kind === "Problem") problems.push(read.problem);
@@ -81,16 +83,17 @@ export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
   const owning = [...orphans.values()].map(asOwner);
   const rollouts = rolloutsOf(manifests.filter((one) => !orphans.has(objectKey(one))));
   const own = workloads.map((workload) => asRolledOut(workload, rollouts));
-  return { workloads: [...own, ...owning], skipped, notJudged, problems };
+  return { workloads: [...own, ...owning], otherOwners, notJudged, problems };
 }
 
 /**
  * Whether what the object owns is judged through it: it has the template of those pods. A Rollout
  * that refers to a Deployment has none, so its ReplicaSets are judged as the Rollout's, next to the
  * Deployment: only they show how many pods there are, since the Deployment is usually scaled to 0.
+ * Nor does a pod have the template of those that it owns, as a driver of Spark owns its executors.
  */
 export function hidesItsPods(manifest: Manifest): boolean {
-  return workloadKindOf(manifest) !== undefined;
+  return workloadKindOf(manifest) !== undefined && manifest.kind !== "Pod";
 }
 
 /**
@@ -183,6 +186,31 @@ function rootOf(manifest: Manifest, owner: Owner): Owner {
     if (owner.name.endsWith(suffix)) return { kind, name: owner.name.slice(0, -suffix.length) };
   }
   return owner;
+}
+
+/**
+ * The object that a pod or a revision stands for. The pods of a pod stand for its owner, together
+ * with it, as those of a Spark application; if that has the template of the owning pod alone, or
+ * there is none, for the owning pod.
+ */
+function rootAmong(
+  manifest: Manifest,
+  known: {
+    readonly pods: ReadonlyMap<string, Manifest>;
+    /** The keys of all owners, and of those whose pods are judged through them. */
+    readonly owners: ReadonlySet<string>;
+    readonly judged: ReadonlySet<string>;
+  },
+): Owner | undefined {
+  const { kind, name } = manifest;
+  const owner = ownerOf(manifest);
+  const isOwner = kind === "Pod" && known.owners.has(objectKey(manifest));
+  if (owner === undefined) return isOwner ? { kind, name } : undefined;
+  const parent = owner.kind === "Pod" ? known.pods.get(keyOf(manifest, owner)) : undefined;
+  const above = parent && ownerOf(parent);
+  if (parent === undefined || above === undefined) return rootOf(manifest, owner);
+  const root = rootOf(parent, above);
+  return known.judged.has(keyOf(manifest, root)) ? owner : root;
 }
 
 /** A pod or a ReplicaSet, and the owner that it stands for. */

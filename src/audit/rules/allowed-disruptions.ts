@@ -31,8 +31,11 @@ export function whyUncountable(fleet: AuditedFleet, budget: DisruptionBudget): s
   const failure = syncFailureOf(budget);
   if (failure !== undefined) return `the cluster cannot compute the budget: ${failure}`;
   const selected = withPods(fleet, selectedBy(fleet, budget));
-  const skipped = fleet.skippedIn(manifest.namespace)(selector);
-  const owners = [...selected, ...skipped].filter(({ kind }) => withoutReplicas.has(kind));
+  const others = fleet.otherOwnersIn(manifest.namespace)(selector);
+  const owners = [
+    ...selected.filter(({ kind }) => withoutReplicas.has(kind)),
+    ...others.filter(({ kind }) => kind === "Pod" || withoutReplicas.has(kind)),
+  ];
   const names = [...new Set(owners.map(nameOfOwner))];
   if (names.length > 0)
     return `${names.join(", ")} ${hasOrHave(names.length)} no number of replicas`;

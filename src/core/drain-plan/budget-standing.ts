@@ -89,7 +89,11 @@ export function whyNeverAllowed(budget: BudgetFacts): string | undefined {
  * Owners of pods, as `group/Kind`, that have no `scale` subresource, of those that Kubernetes
  * itself defines. Source: the REST storage of kubernetes pkg/registry/{apps,batch,core}, 1.36.
  */
-const withoutReplicas: ReadonlySet<string> = new Set(["batch/Job", "apps/DaemonSet", "/Node"]);
+const withoutReplicas: ReadonlySet<string> = new Set([
+  ...["batch/Job", "apps/DaemonSet"],
+  // Of a static pod, and of a pod of Spark's driver.
+  ...["/Node", "/Pod"],
+]);
 
 /**
  * Why the disruption controller cannot tell how many pods of the budget may be unavailable, so that

@@ -82,6 +82,12 @@ describe("a budget over pods without a number of replicas", () => {
       "Free",
     ],
     [
+      "of a pod, as a driver of Spark owns its executors",
+      {},
+      [{ controller: { ...job, group: "", kind: "Pod" } }],
+      "allows none, because it selects a pod of Pod report",
+    ],
+    [
       "of a kind called Job in another group",
       {},
       [{ controller: { ...job, group: "batch.example.com" } }],
