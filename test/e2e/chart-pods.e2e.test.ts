@@ -323,6 +323,31 @@ test("two pull secrets of one name are refused", () => {
   );
 });
 
+test.each([
+  ["", { image: { repository: "registry.example.com:5000/ops/lastcall:1.2" } }],
+  ["agent.", { agent: { image: { repository: "lastcall-agent:1.2" } } }],
+])("a tag in the repository is refused, because the chart adds one: %simage", (of, values) => {
+  expect(refusalOf(values)).toBe(
+    `${of}image.repository: found the tag 1.2 in it, expected it in ${of}image.tag`,
+  );
+});
+
+test("a registry with a port is no tag", () => {
+  const image = { repository: "registry.example.com:5000/ops/lastcall" };
+  expect(refusalOf({ image, agent: { image } })).toBe("");
+});
+
+test.each([
+  ["fullnameOverride", "edit"],
+  ["nameOverride", "view"],
+  ["fullnameOverride", "admin"],
+  ["nameOverride", "cluster-admin"],
+])("a name that Kubernetes' own roles have is refused: %s=%s", (value, name) => {
+  expect(refusalOf({ [value]: name })).toBe(
+    `${value}: found "${name}", the name of a ClusterRole of Kubernetes itself, expected another one, because the chart would replace what it permits`,
+  );
+});
+
 test.each(["aggregate-to-edit", "aggregate-to-view", "aggregate-to-admin"])(
   "a label that would give Lastcall's permissions to users is refused: %s",
   (label) => {

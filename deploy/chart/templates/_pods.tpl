@@ -226,8 +226,13 @@ capabilities, and a pod on the node's network no sysctls of the network.
 {{- mulf (trimSuffix $unit $text | float64) $factor }}
 {{- end }}
 
-{{- /* Kubernetes adds the permissions of every ClusterRole with such a label to roles of users. */}}
-{{- define "lastcall.checkLabels" }}
+{{- /* What would give Lastcall's permissions to users. */}}
+{{- define "lastcall.checkRoles" }}
+{{- $name := include "lastcall.fullname" . }}
+{{- if has $name (list "admin" "cluster-admin" "edit" "view") }}
+{{- $at := ternary "fullnameOverride" "nameOverride" (ne .Values.fullnameOverride "") }}
+{{- fail (printf "%s: found %q, the name of a ClusterRole of Kubernetes itself, expected another one, because the chart would replace what it permits" $at $name) }}
+{{- end }}
 {{- range $name := keys .Values.extraLabels | sortAlpha }}
 {{- if hasPrefix "rbac.authorization.k8s.io/" $name }}
 {{- fail (printf "extraLabels.%s: found a label by which Kubernetes adds the permissions of the controller and the agents to roles of users, expected none: label the ClusterRole %s-edit itself" $name (include "lastcall.fullname" $)) }}
