@@ -81,7 +81,7 @@ export interface Rule {
  */
 const replicated = new Set([
   ...["Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"],
-  "Rollout",
+  ...["Rollout", "CloneSet"],
 ]);
 
 /** A custom resource does as well if it says how many. */

@@ -7,14 +7,14 @@ export interface ToldFinding extends Omit<Finding, "platform"> {
 }
 
 /**
- * One for each rule and object: what is wrong on several platforms has one place and one fix. The
- * first and so the worst of them is quoted.
+ * One for each rule and object of a file: what is wrong on several platforms has one place and one
+ * fix. The first and so the worst of them is quoted.
  */
 export function toldFindings<One extends Finding>(
   findings: readonly One[],
 ): readonly (Omit<One, "platform"> & ToldFinding)[] {
-  const groups = Map.groupBy(findings, ({ rule, object, platform, message }) =>
-    JSON.stringify([rule, object, platform === null ? message : ""]),
+  const groups = Map.groupBy(findings, ({ rule, object, file, line, platform, message }) =>
+    JSON.stringify([rule, object, file, line, platform === null ? message : ""]),
   );
   return [...groups.values()].flatMap(([first, ...others]) => {
     if (first === undefined) return [];

@@ -192,6 +192,7 @@ describe("what a PodDisruptionBudget allows", () => {
 
   it.each([
     ["CloneSet", "replicas: 2", "error"],
+    ["CloneSet", "paused: false", "error"],
     ["StatefulSet", "replicas: 2", "error"],
     ["CloneSet", "replicas: 3", undefined],
     ["DaemonSet", "minReadySeconds: 1", undefined],

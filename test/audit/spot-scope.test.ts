@@ -166,6 +166,15 @@ describe("a finding on several platforms", () => {
     expect(log.match(/"ruleId":"grace-cut"/g)).toHaveLength(1);
   });
 
+  it("is told for each copy of an object, at its place", async () => {
+    const copies = await auditYaml([long, long].map((pod) => deployment({ pod })).join("---\n"));
+    const table = auditTable(copies, { colour: "Off" });
+
+    expect(table).toMatch(/error grace-cut on gke, eks-al2023, eks, aks \(2\)\n.*web.yaml:/);
+    expect(table).not.toContain("also on gke");
+    expect(githubAnnotations(copies).match(/title=grace-cut/g)).toHaveLength(2);
+  });
+
   it("is one finding for each in JSON, as scripts expect it", async () => {
     const { findings, summary } = await report();
     const cuts = findings.filter(({ rule }) => rule === "grace-cut");
