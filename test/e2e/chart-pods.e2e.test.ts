@@ -184,6 +184,15 @@ describe.each(parts)("of the %s", (part) => {
     expect(refusalOf(podOf(part, other))).toBe("");
   });
 
+  test("a privileged container is refused with the default that forbids more privileges", () => {
+    const securityContext = { privileged: true };
+    expect(refusalOf(podOf(part, { securityContext }))).toBe(
+      `${at(part)}securityContext.privileged: found true with allowPrivilegeEscalation: false, the default, expected one of them`,
+    );
+    const both = { ...securityContext, allowPrivilegeEscalation: true };
+    expect(refusalOf(podOf(part, { securityContext: both }))).toBe("");
+  });
+
   test("a variable with a value and a reference is refused", () => {
     const extraEnv = [{ name: "TOKEN", value: "x", valueFrom: { secretKeyRef: { name: "s" } } }];
     expect(refusalOf(podOf(part, { extraEnv }))).toBe(
@@ -262,6 +271,10 @@ describe("of the agents, which use the node's network", () => {
     const sysctls = [{ name: "net.ipv4.ip_unprivileged_port_start", value: "0" }];
     const bound = { capabilities: { drop: ["ALL"], add: ["NET_BIND_SERVICE"] } };
     const made = (agent: object) => refusalOf({ agent: { options, ...agent } });
+    const port = "net.ipv4.ip_unprivileged_port_start";
+    expect(refusalOf({ agent: { podSecurityContext: { sysctls } } })).toBe(
+      `agent.podSecurityContext.sysctls: found ${port}, expected none of the network, which is the node's`,
+    );
     expect(made({ podSecurityContext: root, securityContext: bound })).toBe("");
     expect(made({ podSecurityContext: root })).toContain("found the port 80");
     expect(made({ securityContext: bound })).toContain("found the port 80");

@@ -162,7 +162,7 @@ capabilities, and a pod on the node's network no sysctls of the network.
 {{- end }}
 {{- end }}
 
-{{- /* The kubelet starts no container of root in such a pod. */}}
+{{- /* Of a security context, each with what the chart's defaults add to it. */}}
 {{- define "lastcall.checkUser" }}
 {{- $pod := .values.podSecurityContext | default dict }}
 {{- $container := .values.securityContext | default dict }}
@@ -171,6 +171,16 @@ capabilities, and a pod on the node's network no sysctls of the network.
 {{- $mustNot := ternary $container.runAsNonRoot $pod.runAsNonRoot (hasKey $container "runAsNonRoot") }}
 {{- if and $mustNot (eq (toString $user) "0") }}
 {{- fail (printf "%s%s.runAsUser: found 0 with runAsNonRoot, expected another user, or runAsNonRoot: false" .at (ternary "securityContext" "podSecurityContext" $isOwn)) }}
+{{- end }}
+{{- if and $container.privileged (eq (toString $container.allowPrivilegeEscalation) "false") }}
+{{- fail (printf "%ssecurityContext.privileged: found true with allowPrivilegeEscalation: false, the default, expected one of them" .at) }}
+{{- end }}
+{{- if eq .part "agent" }}
+{{- range $pod.sysctls }}
+{{- if hasPrefix "net." .name }}
+{{- fail (printf "agent.podSecurityContext.sysctls: found %s, expected none of the network, which is the node's" .name) }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 
