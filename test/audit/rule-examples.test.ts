@@ -17,6 +17,16 @@ describe.each(ruleList)("the rule $id", (rule) => {
     expect(findingsOf(rule.good).filter((finding) => finding.rule === rule.id)).toEqual([]);
   });
 
+  it("says the same of its examples if two files contain them", () => {
+    const about = (findings: readonly Finding[]) =>
+      new Set(findings.map(({ rule: id, object, severity }) => [severity, id, object].join(" ")));
+    for (const example of [rule.bad, rule.good]) {
+      const twice = { ...example, yaml: `${example.yaml}---\n${example.yaml}` };
+
+      expect(about(findingsOf(twice))).toEqual(about(findingsOf(example)));
+    }
+  });
+
   it("explains why, what to do, and when not to use it, in whole sentences", () => {
     for (const text of [rule.why, rule.fix, rule.whenNotToUse])
       expect(text).toMatch(/^[A-Z].+\.$/s);
