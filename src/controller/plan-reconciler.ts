@@ -27,6 +27,7 @@ import {
   plus,
 } from "../core/time/time.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
+import { aboutWhom, gistOf } from "./decision-gist.ts";
 import { DeletedDepartures } from "./deleted-departures.ts";
 import type { ActiveDepartures } from "./departure/active-departures.ts";
 import { DepartureTelemetry } from "./departure/departure-telemetry.ts";
@@ -267,7 +268,7 @@ export class PlanReconciler {
   #doesSomething(decision: Decision, logged: Set<string>): boolean {
     if (decision.kind !== "Skip" && !this.#options.dryRun) return true;
     const about = aboutWhom(decision);
-    const key = `${about} ${keyOf(decision)}`;
+    const key = `${about} ${gistOf(decision)}`;
     logged.add(key);
     if (this.#logged.has(key)) return false;
     this.#options.telemetry.log.info(
@@ -384,16 +385,4 @@ export class PlanReconciler {
     log.warn("act-failed", { code, error: messageOf(error) });
     this.#didActFail = true;
   }
-}
-
-/** Identifies a decision, without its sentence, which may name the current time. */
-function keyOf(decision: Decision): string {
-  const { kind, reason } = decision;
-  if (kind === "Schedule") return `${kind} ${reason} ${decision.order.departAt}`;
-  return kind === "Move" ? `${kind} ${reason} ${decision.departAt}` : `${kind} ${reason}`;
-}
-
-function aboutWhom(decision: Decision): string {
-  if ("node" in decision) return (decision.node as NodeFacts).name;
-  return "order" in decision ? decision.order.node.name : decision.departure.node.name;
 }

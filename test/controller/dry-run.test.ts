@@ -80,3 +80,20 @@ describe("run --dry-run", () => {
     expect(all).toEqual({ ...ofPolicy, writes: undefined });
   });
 });
+
+it("run --dry-run logs once what it would do with nodes that are late, while time goes on", async () => {
+  const world = new ModelWorld();
+  for (const name of names) world.addNode(name, "a");
+  await world.pass(hours(8));
+  spotPolicy(world, { lifetime });
+  const stop = new AbortController();
+  const running = world.startController(stop.signal, { dryRun: true });
+  await world.pass(hours(1));
+  const planned = () => world.logged.filter((line) => line.includes("would-schedule"));
+  expect(planned()).toHaveLength(names.length);
+  world.addNode("n5", "a");
+  await world.pass(hours(1));
+  expect(planned()).toHaveLength(names.length + 1);
+  stop.abort();
+  await running;
+});
