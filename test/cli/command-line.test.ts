@@ -161,6 +161,9 @@ it.each([
   ["plan --policy spot.yaml", "the unknown option --policy, use -f FILE with plan"],
   ["plan --polcy spot.yaml", "the unknown option --polcy, use -f FILE with plan"],
   ["simulate --polcy spot.yaml", "the unknown option --polcy (did you mean --policy?)"],
+  ["hold n1 --release", "the unknown option --release, use --undo, with which lastcall hold"],
+  ["freeze --all --end", "the unknown option --end, use --undo, with which lastcall hold"],
+  ["depart n1 --cancel", "the unknown option --cancel, use kubectl delete departure NAME"],
   ["plan -l pool=spot", "the unknown option -l, omit it: only lastcall depart and lastcall hold"],
 ])("%s, a kubectl habit, is rejected with the alternative", async (line, instead) => {
   const { exitCode, err } = await type(line.split(" "));

@@ -51,7 +51,7 @@ export const redFleet: readonly RedCase[] = [
   [
     "windows",
     "Warn",
-    "spot: nodes launched more than 30m before the windows shut leave once more",
+    "spot: a node launched more than 30m before the windows shut leaves again",
     withPolicies(policyOf("spot", { windows: [{ start: "02:00", end: "03:00" }] })),
   ],
   ["paused", "Warn", "spot is paused", withPolicies(policyOf("spot", { paused: true }))],

@@ -80,7 +80,7 @@ const policyFaults: readonly Fault[] = [
   },
   {
     ...{ check: "windows", status: "Warn", what: "windows that open for 20 minutes a day" },
-    says: "spot: nodes launched in an opening before the windows shut leave once more",
+    says: "spot: a node launched while the windows are open leaves again",
     // Until the controller has seen the change.
     also: ["forecast"],
     ...specified(

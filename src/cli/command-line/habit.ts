@@ -28,6 +28,7 @@ const commandHabits: Readonly<Record<string, string>> = {
 const follow = "use lastcall board --tui to follow the cluster";
 const labelled = "omit it: only lastcall depart and lastcall hold choose nodes by their labels";
 const byPolicy = "omit it: spec.drain of the policy says what a drain may do";
+const ends = "use --undo, with which lastcall hold and lastcall freeze end what they set";
 const wholeCluster = "omit it: all namespaces are read";
 
 /** Options of kubectl and of other commands, and what to use instead. */
@@ -35,10 +36,12 @@ export const optionHabits: Readonly<Record<string, string>> = {
   "-A": wholeCluster,
   "--all": "use -l SELECTOR, by which lastcall depart and lastcall hold choose nodes",
   "--all-namespaces": wholeCluster,
+  "--cancel": "use kubectl delete departure NAME, which cancels it",
   "--delete-emptydir-data": "omit it: pods with emptyDir volumes are evicted like others",
   "--disable-eviction": byPolicy,
   "--dry-run": "omit it: without --apply nothing is changed, and plan changes nothing at all",
   "--duration": "use --for 4h",
+  "--end": ends,
   "--file": "use -f FILE",
   "--fix": "omit it: each check says how to mend it",
   "--force": byPolicy,
@@ -49,6 +52,8 @@ export const optionHabits: Readonly<Record<string, string>> = {
   "--now": "omit it: without --at, a departure starts now",
   "--port": "use --address 127.0.0.1:PORT",
   "--reason": "omit it: who holds a node, and since when, is written with the hold",
+  "--release": ends,
+  "--remove": ends,
   "-v": "use lastcall version",
   "-w": follow,
   "--watch": follow,

@@ -202,7 +202,7 @@ const windowFields = {
       "Local time at which the window opens. A time that a day skips moves to the next instant that exists; of a time that occurs twice, the first is meant.",
     pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$",
     maxLength: 5,
-    wanted: "a time from 00:00 to 23:59",
+    wanted: "HH:MM from 00:00 to 23:59",
   },
   end: {
     type: "string",
@@ -210,7 +210,7 @@ const windowFields = {
       "Local time at which it closes (exclusive); up to `24:00`. At or before `start` it means the next day.",
     pattern: "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$",
     maxLength: 5,
-    wanted: "a time from 00:00 to 24:00",
+    wanted: "HH:MM from 00:00 to 24:00",
   },
   cron,
   duration: positiveDurationField({ description: "How long a window with `cron` stays open." }),

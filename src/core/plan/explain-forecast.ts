@@ -25,8 +25,12 @@ export function explainForecast({
     parts.unshift(`${counted(held, "departure")} ${isOrAre(held)} held back`);
   const { reachedMs, wantedMs } = spacing;
   if (reachedMs !== null && wantedMs !== null && reachedMs < wantedMs) {
-    const gaps = `${formatRounded(reachedMs)} instead of ${formatRounded(wantedMs)}`;
-    parts.push(`departures are at least ${gaps} apart, because there is no time for more`);
+    const [reached, wanted] = [formatRounded(reachedMs), formatRounded(wantedMs)];
+    // A window that ends a moment before a whole number of gaps shortens each by less than that.
+    if (reached !== wanted) {
+      const gaps = `${reached} instead of ${wanted}`;
+      parts.push(`departures are at least ${gaps} apart, because there is no time for more`);
+    }
   }
   const { freezeUntil } = policy.gates;
   if (freezeUntil !== undefined) parts.push(...freezeParts(departures, freezeUntil));

@@ -15,7 +15,7 @@ import type {
 } from "./fleet-plan.ts";
 import type { NotPlanned, NotPlannedReason } from "./not-planned.ts";
 import { blockedNodes, isInfeasible, policyStanding } from "./policy-standing.ts";
-import { explainRepeated, repeatedDeparture } from "./repeated-departure.ts";
+import { explainRepeated, repeatedCure, repeatedDeparture } from "./repeated-departure.ts";
 
 /** The facts for a sentence about one node's place in the plan, or outside it. */
 export interface PlanFacts {
@@ -203,7 +203,9 @@ export function planWarnings(plan: FleetPlan): readonly string[] {
   );
   const twice = plan.policies.flatMap(({ policy }) => {
     const repeated = repeatedDeparture(policy, plan.at);
-    return repeated === undefined ? [] : `Policy ${policy.name}: ${explainRepeated(repeated)}`;
+    return repeated === undefined
+      ? []
+      : `Policy ${policy.name}: ${explainRepeated(repeated)}: ${repeatedCure}`;
   });
   return [...tieWarnings(plan), ...stays, ...twice];
 }

@@ -58,13 +58,18 @@ export function repeatedDeparture(
 
 /** Which nodes that are, and why. */
 export function explainRepeated({ fromMs, toMs }: RepeatedDeparture): string {
-  const launched = toMs > 0 ? `more than ${formatRounded(toMs)} before` : launchedFrom(fromMs);
-  const why = "because the windows open again only after their deadlines";
-  return `nodes launched ${launched} the windows shut leave once more before that, ${why}`;
+  const launched = toMs > 0 ? beforeShut("more", toMs) : launchedFrom(fromMs);
+  return `a node launched ${launched} leaves again before they shut, because they open again only after its deadline`;
 }
 
 function launchedFrom(fromMs: RepeatedDeparture["fromMs"]): string {
-  return fromMs === undefined
-    ? "in an opening before"
-    : `less than ${formatRounded(fromMs)} before`;
+  return fromMs === undefined ? "while the windows are open" : beforeShut("less", fromMs);
 }
+
+function beforeShut(than: "more" | "less", spanMs: Millis): string {
+  return `${than} than ${formatRounded(spanMs)} before the windows shut`;
+}
+
+/** What helps. */
+export const repeatedCure =
+  "open the windows longer or more often, or shorten lifetime.reserve; with lifetime.min such nodes leave at their deadlines instead";

@@ -1,6 +1,10 @@
 import type { NodeFacts } from "../../core/cluster/node.ts";
 import { isLive } from "../../core/departure/departure.ts";
-import { explainRepeated, repeatedDeparture } from "../../core/plan/repeated-departure.ts";
+import {
+  explainRepeated,
+  repeatedCure,
+  repeatedDeparture,
+} from "../../core/plan/repeated-departure.ts";
 import { type Policy, selectedBy, selectPolicy } from "../../core/policy/policy.ts";
 import { counted } from "../../core/reason/counted.ts";
 import { formatInstant, hours, minus } from "../../core/time/time.ts";
@@ -132,7 +136,7 @@ export const policyChecks: readonly Check[] = [
   {
     id: "windows",
     looksAt: "whether nodes live from one opening of their policy's windows to the next",
-    fix: "open the windows longer or more often, or shorten lifetime.reserve; with lifetime.min such nodes leave at their deadlines instead: docs/planning.md",
+    fix: `${repeatedCure}: docs/planning.md`,
     run: (facts) =>
       ofPolicies(facts, ({ policies }) => {
         if (policies.every(({ windows }) => windows.length === 0)) {

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { explainForecast } from "../../../src/core/plan/explain-forecast.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
-import { hours, minus } from "../../../src/core/time/time.ts";
-import { aNode, aPolicy, at } from "../fleet-builder.ts";
+import { hours, minus, minutes } from "../../../src/core/time/time.ts";
+import { aNode, aPolicy, at, daily } from "../fleet-builder.ts";
 
 it("the forecast of a policy without windows does not speak of windows", () => {
   const now = at("2026-11-20T12:00:00Z");
@@ -12,4 +12,21 @@ it("the forecast of a policy without windows does not speak of windows", () => {
   const [made] = planFleet({ ...fleet, at: now }).policies;
   expect(made?.forecast).toMatchObject({ late: ["n1"], onHold: 1 });
   expect(made && explainForecast(made)).not.toContain("window");
+});
+
+it.each([
+  ["12:00-12:30", ""],
+  [
+    "12:00-12:20",
+    "; departures are at least 10m instead of 15m apart, because there is no time for more",
+  ],
+])("a gap is called smaller than wanted only if its words differ: windows %s", (window, said) => {
+  const now = at("2026-11-20T00:00:00Z");
+  const names = ["n1", "n2", "n3"];
+  const nodes = names.map((name) => aNode(name, { createdAt: minus(now, hours(10)) }));
+  const policies = [aPolicy({ windows: [daily(window)] })];
+  const [made] = planFleet({ policies, badPolicies: [], nodes, departures: [], at: now }).policies;
+  if (made === undefined) throw new Error("the policy has a plan");
+  expect(made.spacing.reachedMs).toBeLessThan(minutes(15));
+  expect(explainForecast(made)).toBe(`All 3 departures are on schedule${said}`);
 });

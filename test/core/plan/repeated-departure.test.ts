@@ -46,11 +46,11 @@ describe("replacements that leave again before their windows shut", () => {
 
   it.each([
     [{ fromMs: undefined, toMs: minutes(30) }, "more than 30m before the windows shut"],
-    [{ fromMs: undefined, toMs: minutes(0) }, "in an opening before the windows shut"],
+    [{ fromMs: undefined, toMs: minutes(0) }, "while the windows are open"],
     [{ fromMs: minutes(330), toMs: minutes(0) }, "less than 5h30m before the windows shut"],
   ])("are explained by when they are launched", (repeated, when) => {
     expect(explainRepeated(repeated)).toBe(
-      `nodes launched ${when} leave once more before that, because the windows open again only after their deadlines`,
+      `a node launched ${when} leaves again before they shut, because they open again only after its deadline`,
     );
   });
 });
