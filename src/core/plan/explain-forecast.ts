@@ -37,10 +37,23 @@ export function explainForecast({
   if (waves !== undefined && waves.state !== "Passed") parts.push(explainWaves(waves));
   const verdict = policy.dryRun
     ? explainDryRun(forecast, departures.length)
-    : explainVerdict(forecast, { planned: departures.length, held, isTold });
+    : areWavesHalted({ waves }) && forecast.feasible && departures.length > 0
+      ? explainHalted(departures.length)
+      : explainVerdict(forecast, { planned: departures.length, held, isTold });
   if (release === undefined) return [verdict, ...parts].join("; ");
   const late = forecast.feasible ? [] : [verdict];
   return [explainRelease(release, departures.length), ...late, ...parts].join("; ");
+}
+
+/** Whether a failed departure halts those to come until a person continues the waves. */
+export function areWavesHalted({ waves }: Pick<PolicyPlan, "waves">): boolean {
+  return waves?.state === "Halted";
+}
+
+function explainHalted(planned: number): string {
+  return planned === 1
+    ? "The departure does not start before its deadline"
+    : "No departure starts before its deadline";
 }
 
 /** A deadline overrides a freeze; departures that were overdue from the start wait for its end. */

@@ -11,6 +11,7 @@ import { isOrAre } from "../reason/counted.ts";
 import type { Reason } from "../reason/reason.ts";
 import { earliest, formatInstant, type Instant } from "../time/time.ts";
 import { atTheirTurn } from "./budget-turn.ts";
+import { areWavesHalted } from "./explain-forecast.ts";
 import type { FleetPlan, PolicyPlan } from "./fleet-plan.ts";
 import type { NotPlanned } from "./not-planned.ts";
 import { blockedNodes, isInfeasible, nodeCount, policyStanding } from "./policy-standing.ts";
@@ -144,7 +145,7 @@ function policyLine(
   const frozen = freezeUntil !== undefined && freezeUntil > at ? freezeUntil : undefined;
   const isIdle = reason === "Paused" || reason === "NoNodes" || policy.dryRun;
   const isNoted = isIdle || frozen !== undefined || plan.held > 0 || held.length > 0;
-  const isBad = isInfeasible(reason);
+  const isBad = isInfeasible(reason) || reason === "WaveHalted";
   const text = frozen === undefined ? explain : `Frozen until ${formatInstant(frozen)}. ${explain}`;
   return line("Policy", isBad ? "Bad" : isNoted ? "Note" : "Good", text, {
     policy: policy.name,
@@ -159,12 +160,15 @@ function waitingOf(held: readonly Departure[]): readonly WaitingCount[] {
     .toSorted((a, b) => b.departures - a.departures || (a.reason < b.reason ? -1 : 1));
 }
 
-/** A paused or dry-run policy has no next departure, because none of its nodes leaves. */
+/**
+ * A paused or dry-run policy has no next departure, because none of its nodes leaves. Neither has
+ * one whose departures wait for a person, or for a fleet that is healthy: nobody knows how long.
+ */
 function nextLine({ plan, departures, unread = [] }: HeadlineFacts): readonly HeadlineLine[] {
   // The other lines say what may not be read, and that is why nothing is known to be ahead.
   if (unread.length > 0) return [];
   const all = plan.policies
-    .filter(({ policy }) => !policy.dryRun)
+    .filter((one) => !one.policy.dryRun && one.health.hold === undefined && !areWavesHalted(one))
     .flatMap(({ departures: one }) => one);
   const planned = all
     .filter(({ frozenUntil }) => frozenUntil === undefined)

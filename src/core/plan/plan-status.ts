@@ -21,7 +21,7 @@ import {
 import type { FleetPlan, PolicyPlan } from "./fleet-plan.ts";
 import type { NotPlanned } from "./not-planned.ts";
 import { type WaveReport, waveReport } from "./plan-report.ts";
-import { blockedNodes, nodeCount, policyStanding } from "./policy-standing.ts";
+import { blockedNodes, isInfeasible, nodeCount, policyStanding } from "./policy-standing.ts";
 
 /** The status that the controller reports for one policy. */
 export interface PolicyStatus {
@@ -166,7 +166,7 @@ const ready: PolicyCondition = {
 function feasibleCondition(plan: PolicyPlan, blocked: readonly NotPlanned[]): PolicyCondition {
   const { reason, explain: message } = policyStanding(plan, blocked);
   const isUnknown = reason === "Paused" || reason === "NoNodes";
-  const status = isUnknown ? "Unknown" : reason === "InTime" ? "True" : "False";
+  const status = isUnknown ? "Unknown" : isInfeasible(reason) ? "False" : "True";
   return { type: "Feasible", status, reason, message };
 }
 

@@ -1,6 +1,6 @@
 import type { ReleaseReason } from "../policy/release-answer.ts";
 import { counted, isOrAre } from "../reason/counted.ts";
-import { explainForecast } from "./explain-forecast.ts";
+import { areWavesHalted, explainForecast } from "./explain-forecast.ts";
 import type { FleetPlan, PolicyPlan } from "./fleet-plan.ts";
 import type { NotPlanned } from "./not-planned.ts";
 
@@ -16,6 +16,8 @@ export type PolicyStandingReason =
   | ReleaseReason
   | "FleetUnhealthy"
   | "Late"
+  /** In time, but only because deadlines override the waves: a person has to continue them. */
+  | "WaveHalted"
   | "InTime";
 
 export interface PolicyStanding {
@@ -30,9 +32,11 @@ function noNodes({ outranked }: PolicyPlan): string {
   return `It applies to no node: policies of more weight or of an earlier name apply to the ${nodeCount(outranked)} that it selects`;
 }
 
+const feasible: ReadonlySet<PolicyStandingReason> = new Set(["InTime", "WaveHalted"]);
+
 /** Whether it keeps nodes from leaving in time. Where nothing leaves, nothing is late. */
 export function isInfeasible(reason: PolicyStandingReason): boolean {
-  return reason !== "InTime" && reason !== "Paused" && reason !== "NoNodes";
+  return !feasible.has(reason) && reason !== "Paused" && reason !== "NoNodes";
 }
 
 /** The nodes of a policy that an unreadable policy might own. */
@@ -66,7 +70,8 @@ export function policyStanding(plan: PolicyPlan, blocked: readonly NotPlanned[])
     return { reason: "FleetUnhealthy", explain: `${why}${late}` };
   }
   if (release !== undefined) return { reason: release.reason, explain };
-  return { reason: forecast.feasible ? "InTime" : "Late", explain };
+  if (!forecast.feasible) return { reason: "Late", explain };
+  return { reason: areWavesHalted(plan) ? "WaveHalted" : "InTime", explain };
 }
 
 export function nodeCount(count: number): string {

@@ -31,6 +31,8 @@ export const phrases: readonly (readonly [english: RegExp, japanese: string])[] 
   [/^Both departures are on schedule$/, "2 件の出発はどちらも予定どおりです"],
   [/^The departure is late$/, "出発が遅れます"],
   [/^Both departures are late$/, "2 件の出発がどちらも遅れます"],
+  [/^The departure does not start before its deadline$/, "出発は期限まで始まりません"],
+  [/^No departure starts before its deadline$/, "どの出発も期限まで始まりません"],
   [/^All (\d+) departures are late$/, "全 $1 件の出発が遅れます"],
   ...headlines,
   [

@@ -10,6 +10,7 @@ import {
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import type { Policy } from "../../../src/core/policy/policy.ts";
 import { hours, instant, minutes } from "../../../src/core/time/time.ts";
+import { translated } from "../../../src/web/words/sentence.tsx";
 import { aDeparture, aNode, aPolicy, at, daily } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
@@ -45,6 +46,29 @@ describe("the headline of a fleet", () => {
     expect(headline({})("Next")).toMatchObject([
       { tone: "Good", text: "n11 leaves at 2026-11-21T00:30:00.000Z" },
     ]);
+  });
+
+  it("says of halted waves that a person has to continue them, and promises no departure", () => {
+    const failed = aDeparture(aNode("n0"), {
+      status: {
+        ...{ phase: "Ended", outcome: "RolledBack" },
+        ...{ startedAt: instant(now - hours(2)), endedAt: instant(now - hours(1)) },
+      },
+    });
+    const policies = [aPolicy({ waves: { sizes: [{ count: 1 }, { count: 2 }] } })];
+    const of = headline({ policies, departures: [failed] });
+    const [policy] = of("Policy");
+    expect(policy?.tone).toBe("Bad");
+    expect(policy?.text).toMatch(
+      /^No departure starts before its deadline; wave 1 of 2 is halted, /,
+    );
+    expect(of("Next")).toMatchObject([{ text: "No departure is ahead" }]);
+    expect(translated(policy?.text ?? "", "ja")).toMatch(/^どの出発も期限まで始まりません/);
+  });
+
+  it("promises no departure while the fleet is unhealthy", () => {
+    const silent = nodes.map((node) => ({ ...node, ready: false }));
+    expect(headline({ nodes: silent })("Next")).toMatchObject([{ text: "No departure is ahead" }]);
   });
 
   it.each<[string, Partial<Policy>, string]>([
