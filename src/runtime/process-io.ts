@@ -19,7 +19,7 @@ export function processIo() {
     // https://no-color.org: any non-empty value.
     colour: isTerminal && (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb",
     columns: stdout.columns ?? 100,
-    timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    timeZone: localTimeZone(),
     openScreen: isTerminal && env.TERM !== "dumb" ? openTerminalScreen : undefined,
     env,
     fetch: globalThis.fetch,
@@ -32,6 +32,12 @@ export function processIo() {
       writeTemporary,
     },
   };
+}
+
+/** UTC if `TZ` is empty, which is what POSIX means by that, or names no time zone. */
+function localTimeZone(): string {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions() as { timeZone?: string };
+  return timeZone === undefined || timeZone === "Etc/Unknown" ? "UTC" : timeZone;
 }
 
 /** A reader that has gone (`lastcall plan | head`) is not an error; a full disk is. */

@@ -332,7 +332,7 @@ items:
     const run = await auditRun({ files: ["dir"], failOn: "never" }, texts);
 
     expect(run.exit).toBe(0);
-    expect(run.stderr).toContain("dir/values.yaml:1 has no apiVersion and kind");
+    expect(run.stderr).toContain("dir/values.yaml:1 lacks apiVersion or kind");
   });
 
   it("a live cluster, if no file is named", async () => {

@@ -181,7 +181,7 @@ function notesOf({ empty, others, notes }: ReadManifests): readonly string[] {
   const folders = empty.filter(({ kind }) => kind === "Folder");
   return [
     ...folders.map(({ path }) => `${path} contains no .yaml, .yml or .json files`),
-    ...others.map((at) => `${at} has no apiVersion and kind, so it is not a Kubernetes object`),
+    ...others.map((at) => `${at} lacks apiVersion or kind, so it is not a Kubernetes object`),
     ...notes,
   ];
 }

@@ -122,7 +122,7 @@ const sentences: Readonly<Record<Reason, Sentence>> = {
     "is not planned, because neither its machine nor its Node object has a launch time",
   OnHold: (f) =>
     f.until === undefined
-      ? `is not planned while it has the hold annotation ${quoted(f)}`
+      ? `is not planned while it has the annotation ${f.detail ?? "lastcall.dev/hold"}`
       : `waits until its hold ends at ${time(f.until)}`,
   GangWorkload: (f) =>
     `does not leave on its own, because that would end a workload on several nodes: ${f.detail ?? "unknown"}`,

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { planReport } from "../../../src/core/plan/plan-report.ts";
+import { explain } from "../../../src/core/reason/reason.ts";
 import { translated } from "../../../src/web/words/sentence.tsx";
 import { aNode, aPolicy, at } from "../fleet-builder.ts";
 
@@ -19,4 +20,13 @@ it.each([
   expect(one?.explain).toContain(
     `"${value}" cannot be read (${meant}expected "true", 4h or 2026-12-01T00:00:00Z)`,
   );
+});
+
+it("a Departure that is held by it says so as the plan does, without quotes around quotes", () => {
+  const forms = '4h? expected "true", 4h or 2026-12-01T00:00:00Z';
+  const detail = `lastcall.dev/hold, whose value "4 hours" cannot be read (${forms})`;
+  const said = explain("OnHold", { node: "n1", detail });
+  expect(said).toBe(`n1 is not planned while it has the annotation ${detail}.`);
+  expect(translated(said, "ja")).toContain("読み取れません");
+  expect(explain("OnHold", { node: "n1" })).toContain("the annotation lastcall.dev/hold.");
 });
