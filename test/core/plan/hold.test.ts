@@ -3,6 +3,7 @@ import type { Snapshot } from "../../../src/core/departure/decision.ts";
 import type { Departure } from "../../../src/core/departure/departure.ts";
 import { conditionsOf } from "../../../src/core/departure/departure-conditions.ts";
 import { statusAfter } from "../../../src/core/departure/ledger.ts";
+import { impossible } from "../../../src/core/policy/release-answer.ts";
 import { hours, type Instant, minus, minutes, plus, seconds } from "../../../src/core/time/time.ts";
 import { decided, departure, inShort, node, now, spot, world } from "../decide-scene.ts";
 
@@ -144,4 +145,46 @@ it("a hold for another reason takes its place in one write, and its condition st
   expect(paused?.status.timeline.map(({ step }) => step)).toEqual(["Held", "Held"]);
   const held = paused && conditionsOf(paused.status).find(({ type }) => type === "Held");
   expect(held).toMatchObject({ status: "True", lastTransitionTime: now });
+});
+
+const leaving = departure({
+  ...{ name: "n2", uid: "n2", node: { ...due.node, name: "n2", uid: "n2" } },
+  status: { phase: "Draining", startedAt: minus(now, hours(1)), timeline: [] },
+});
+const one = [{ kind: "Nodes", scope: "Policy", nodes: { count: 1 } }] as const;
+const gates = { blockingPods: [] };
+
+const away = { kind: "Problem", reason: "CloudUnreachable", detail: "timed out" } as const;
+
+/** What holds a departure, in the order of the glossary. */
+const holds: readonly (readonly [string, Partial<Snapshot>])[] = [
+  ["OnHold", { nodes: [node({ annotations: { "lastcall.dev/hold": "true" } })] }],
+  ["LeftToOthers", { nodes: [node({ taints: [{ key: "karpenter.sh/disrupted" } as never] })] }],
+  ["PolicyPaused", { policies: [{ ...spot, paused: true }] }],
+  [
+    "BudgetSpent",
+    {
+      policies: [{ ...spot, budgets: one }],
+      nodes: [node(), node({ name: "n2", uid: "n2", unschedulable: true })],
+      departures: [due, leaving],
+    },
+  ],
+  [
+    "WaveWait",
+    { policies: [{ ...spot, waves: { sizes: [{ count: 1 }] } }], departures: [due, leaving] },
+  ],
+  ["Frozen", { policies: [{ ...spot, gates: { ...gates, freezeUntil: plus(now, hours(2)) } }] }],
+  ["HeldByPerson", { departures: [{ ...due, hold: true }] }],
+  ["CordonedByOthers", { nodes: [node({ unschedulable: true })] }],
+  ["CloudUnreachable", { releaseAnswers: new Map([[due.node.uid, away]]) }],
+  ["ReleaseImpossible", { releaseAnswers: new Map([[due.node.uid, impossible("no right")]]) }],
+];
+
+it.each(holds)("a departure held by %s is written once while nothing changes", (reason, more) => {
+  const first = world({ departures: [due], ...more });
+  const held = afterPass(first, now);
+  expect(held[0]?.status).toMatchObject({ phase: "Held", reason });
+  for (const later of [seconds(1), minutes(1), minutes(30)]) {
+    expect(afterPass({ ...first, departures: held }, plus(now, later))).toEqual(held);
+  }
 });
