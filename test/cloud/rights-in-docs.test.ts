@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { awsPermissions } from "../../src/cloud/aws/setup/permissions.ts";
 import { readPermissionOf } from "../../src/cloud/azure/azure-machine.ts";
-import { azurePermissions, scaleSetListPermission } from "../../src/cloud/azure/setup-script.ts";
+import { azurePermissions, scaleSetListPermission } from "../../src/cloud/azure/permissions.ts";
 import { computePermissions } from "../../src/cloud/gcp/permissions.ts";
 
 /** The cloud's permissions in the first column of a page's table. */
@@ -32,7 +32,7 @@ it.each([
  */
 function named(cloud: string, start: string): readonly string[] {
   const folder = `src/cloud/${cloud}`;
-  const files = readdirSync(folder).filter((file) => file !== "setup-script.ts");
+  const files = readdirSync(folder).filter((file) => file !== "permissions.ts");
   const texts = files.map((file) => readFileSync(`${folder}/${file}`, "utf8"));
   const names = texts.flatMap((text) => {
     const plain = [...text.matchAll(new RegExp(`"(${start}\\.[\\w./]+)"`, "g"))];

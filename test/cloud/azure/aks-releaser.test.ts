@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { azurePermissions } from "../../../src/cloud/azure/setup-script.ts";
+import { azurePermissions } from "../../../src/cloud/azure/permissions.ts";
 import type { ReleaseRequest } from "../../../src/contracts/cloud.ts";
 import { minutes } from "../../../src/core/time/time.ts";
 import { cluster, scaleSet, singles } from "../../support/arm-server.ts";
