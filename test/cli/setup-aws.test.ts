@@ -17,6 +17,8 @@ const plain = {
 const clusterArn = "arn:aws:eks:eu-west-1:123456789012:cluster/main";
 const mark = `${clusterArn}/lastcall/lastcall`;
 const roleArn = "arn:aws:iam::123456789012:role/lastcall";
+const linked = { "annotation-lastcall-eks.amazonaws.com_role-arn": roleArn };
+const marked = { ...linked, "annotation-lastcall-lastcall.dev_identity": roleArn };
 const issuer = "oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLED539D4633E53DE1B71EXAMPLE";
 
 let aws: FakeTools;
@@ -64,15 +66,15 @@ describe.each([
 describe("lastcall setup aws", () => {
   it("associates the role with the ServiceAccount, which needs no annotation", async () => {
     await setup({});
-    expect(aws.standing()).toMatchObject({ association: roleArn });
-    expect(aws.has("annotation")).toBe(false);
+    expect(aws.standing()).toMatchObject({ association: `${roleArn} ${mark}` });
+    expect(Object.keys(aws.standing()).join()).not.toContain("annotation");
     expect(aws.calls().some((call) => call.startsWith("kubectl"))).toBe(false);
   });
 
   it("with IRSA trusts one ServiceAccount of the cluster's issuer, and annotates it", async () => {
     aws.put("provider");
     await setup({ identity: "IRSA" });
-    expect(aws.standing()).toMatchObject({ annotation: roleArn });
+    expect(aws.standing()).toMatchObject(marked);
     expect(JSON.parse(aws.standing().trust ?? "")).toMatchObject({
       Statement: [
         {
@@ -216,6 +218,43 @@ describe("lastcall setup aws changes nothing", () => {
     expect(changes()).toEqual([]);
   });
 
+  it.each([false, true])(
+    "if SQS responds that there is no such queue to whoever has no access to it (--undo: %s)",
+    async (undo) => {
+      if (undo) await setup({ queue: "q" });
+      else aws.put("queue", "None");
+      aws.put("queue-hidden");
+      aws.forget();
+      const before = aws.standing();
+      const { code, err, out } = await setup({ queue: "q", undo });
+      expect(code).toMatchObject({ code: "SCRIPT_FAILED" });
+      expect(err).toContain("Cannot tell whose the queue q is: sqs list-queues has it");
+      expect(err).toContain("Not finished: nothing was changed\n");
+      expect(out).not.toContain("Done");
+      expect(aws.standing()).toEqual(before);
+      expect(changes()).toEqual([]);
+    },
+  );
+
+  it("if it may not list the queues, so that it cannot tell", async () => {
+    const denied = "An error occurred (AccessDenied) when calling the ListQueues operation";
+    aws.break("sqs|list-queues", { exitCode: 254, message: denied });
+    const { code, err } = await setup({ queue: "q" });
+    expect(code).toMatchObject({ code: "SCRIPT_FAILED" });
+    expect(err).toContain(denied);
+    expect(changes()).toEqual([]);
+  });
+
+  it("to a queue that somebody creates at the same moment", async () => {
+    aws.put("queue", "None");
+    aws.put("queue-attributes", "theirs");
+    aws.put("queue-unlisted");
+    const { code, err } = await setup({ queue: "q" });
+    expect(code).toMatchObject({ code: "SCRIPT_FAILED" });
+    expect(err).toContain("QueueAlreadyExists");
+    expect(aws.standing()).toMatchObject({ queue: "None", "queue-attributes": "theirs" });
+  });
+
   it("without --apply", async () => {
     expect((await setup({ apply: false })).out).toMatch(/^#!\/usr\/bin\/env bash\n/);
     expect(aws.calls()).toEqual([]);
@@ -236,6 +275,13 @@ describe("lastcall setup aws changes nothing", () => {
 });
 
 describe("lastcall setup aws --undo", () => {
+  it("says what it did not look for", async () => {
+    await setup({ queue: "q" });
+    const { out } = await setup({ undo: true });
+    expect(out).toContain("with these options is removed.\n");
+    expect(out).toContain("Not looked for: an annotation (--identity IRSA), a queue (--queue).");
+  });
+
   it("keeps a role of others and its association", async () => {
     aws.put("role", "None");
     aws.put("association", "arn:aws:iam::123456789012:role/other");
@@ -289,7 +335,7 @@ describe("lastcall setup aws --undo", () => {
       "Not finished: kubectl failed, so the annotation eks.amazonaws.com/role-arn of lastcall/lastcall is still there",
     );
     expect(out).not.toContain("Done");
-    expect(aws.standing()).toEqual({ ...before, annotation: roleArn, "cluster-gone": "" });
+    expect(aws.standing()).toEqual({ ...before, ...marked, "cluster-gone": "" });
   });
 
   it("succeeds if kubectl failed and AWS says that the cluster is gone", async () => {

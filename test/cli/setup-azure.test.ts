@@ -15,6 +15,10 @@ const plain = {
   role: "lastcall",
 };
 const clusterId = `/subscriptions/${subscription}/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main`;
+const marked = {
+  "annotation-lastcall-azure.workload.identity_client-id": "client-1",
+  "annotation-lastcall-lastcall.dev_identity": `/subscriptions/${subscription}/resourceGroups/shop/providers/Microsoft.ManagedIdentity/userAssignedIdentities/lastcall/client-1`,
+};
 const issuer = "https://westeurope.oic.prod-aks.azure.com/tenant/cluster/";
 
 let az: FakeTools;
@@ -42,7 +46,7 @@ describe("lastcall setup azure", () => {
       "grant-lastcall-nodes": `${group}/MC_shop_main_westeurope principal-1`,
       "grant-lastcall-operations": `/subscriptions/${subscription} principal-1`,
       credential: `system:serviceaccount:lastcall:lastcall by ${issuer}`,
-      annotation: "client-1",
+      ...marked,
     });
     expect(actionsOf("lastcall-operations")).toEqual([
       "Microsoft.ContainerService/locations/operations/read",
@@ -78,7 +82,7 @@ describe("lastcall setup azure", () => {
     expect(az.has("identity")).toBe(false);
   });
 
-  it("keeps with --undo what tells its annotation while kubectl fails, and then removes both", async () => {
+  it("fails with --undo if the annotation stays because kubectl failed, and removes it later", async () => {
     const before = az.standing();
     await setup({});
     az.put("cluster-gone");
@@ -88,13 +92,29 @@ describe("lastcall setup azure", () => {
       "Not finished: kubectl failed, so the annotation azure.workload.identity/client-id of",
     );
     expect(out).not.toContain("Done");
-    const { identity = "", credential = "" } = az.standing();
-    const left = { ...before, annotation: "client-1", identity, credential };
-    expect(az.standing()).toEqual({ ...left, "cluster-gone": "" });
-    const again = makeFakeAz();
-    for (const [what, content] of Object.entries(left)) again.put(what, content);
-    az.remove();
-    az = again;
+    expect(az.standing()).toEqual({ ...before, ...marked, "cluster-gone": "" });
+    rmSync(`${az.folder}/has-cluster-gone`);
+    expect(await setup({ undo: true })).toMatchObject({ code: 0, err: "" });
+    expect(az.standing()).toEqual(before);
+  });
+
+  it("links the ServiceAccount again if its identity was deleted and has another client id", async () => {
+    await setup({});
+    az.put(
+      "annotation-lastcall-lastcall.dev_identity",
+      `${marked["annotation-lastcall-lastcall.dev_identity"].replace(/client-1$/, "client-0")}`,
+    );
+    az.put("annotation-lastcall-azure.workload.identity_client-id", "client-0");
+    expect(await setup({})).toMatchObject({ code: 0, err: "" });
+    expect(az.standing()).toMatchObject(marked);
+  });
+
+  it("removes with --undo the annotation for an identity that is gone", async () => {
+    const before = az.standing();
+    await setup({});
+    for (const what of Object.keys(az.standing())) {
+      if (/^(identity|credential|grant-.*)$/.test(what)) rmSync(`${az.folder}/has-${what}`);
+    }
     expect(await setup({ undo: true })).toMatchObject({ code: 0, err: "" });
     expect(az.standing()).toEqual(before);
   });
@@ -166,6 +186,18 @@ describe("lastcall setup azure changes nothing", () => {
       "role-lastcall-nodes",
       '{"Name": "lastcall-nodes", "Description": "Made by lastcall setup azure for /subscriptions/other/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main"}',
       "the role lastcall-nodes already exists for another purpose",
+    ],
+    [
+      "if a role belongs to an installation in another namespace of the cluster",
+      "role-lastcall-nodes",
+      `{"Name": "lastcall-nodes", "Description": "Made by lastcall setup azure for ${clusterId} and other/lastcall"}`,
+      "the role lastcall-nodes already exists for another purpose",
+    ],
+    [
+      "if a role has the description of an earlier version, which names no ServiceAccount",
+      "role-lastcall-nodes",
+      `{"Name": "lastcall-nodes", "Description": "Made by lastcall setup azure for ${clusterId}"}`,
+      "remove it with lastcall setup azure --undo of that version",
     ],
     [
       "if a role has the description of an earlier version",

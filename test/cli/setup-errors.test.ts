@@ -25,7 +25,10 @@ const awsError = (code: string, words: string) => ({
   message: `An error occurred (${code}) when calling the operation: ${words}`,
 });
 
-const ofAws = ["iam|list-role-tags", "sqs|get-queue-url", "sqs|list-queue-tags"];
+const ofAws = [
+  ...["iam|list-role-tags", "sqs|get-queue-url", "sqs|list-queue-tags"],
+  ...["eks|list-pod-identity-associations", "eks|describe-pod-identity-association"],
+];
 const ofRules = ["events|describe-rule", "events|list-tags-for-resource"];
 const roles = "iam|roles|describe";
 const accounts = "iam|service-accounts|describe";
@@ -56,10 +59,7 @@ const clouds: readonly Cloud[] = [
       },
     },
     reads: {
-      setup: [
-        ...["sts|get-caller-identity", "eks|list-pod-identity-associations"],
-        ...["eks|describe-pod-identity-association", ...ofAws, ...ofRules],
-      ],
+      setup: [...["sts|get-caller-identity", ...ofAws, ...ofRules]],
       undo: ["sts|get-caller-identity", ...ofAws, ...ofRules],
     },
   },
@@ -126,7 +126,7 @@ const clouds: readonly Cloud[] = [
     },
     reads: {
       setup: ["aks|show", "identity|show", "role|definition|list"],
-      undo: ["identity|show", "role|definition|list"],
+      undo: ["aks|show", "identity|show", "role|definition|list"],
     },
   },
 ];
@@ -140,7 +140,10 @@ const others: readonly Cloud[] = [
   {
     ...{ ...aws, options: { ...aws.options, identity: "IRSA" } },
     standing: { ...aws.standing, provider: "" },
-    reads: { setup: ["eks|describe-cluster", "iam|get-open-id-connect-provider"], undo: [] },
+    reads: {
+      setup: ["eks|describe-cluster", "iam|get-open-id-connect-provider"],
+      undo: ["eks|describe-cluster"],
+    },
   },
   {
     ...{ ...google, options: direct },

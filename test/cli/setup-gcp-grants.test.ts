@@ -44,6 +44,17 @@ describe("lastcall setup gcp and what others granted", () => {
     expect(printed).toContain(content.split("\t")[what === "binding" ? 1 : 0]);
   });
 
+  it("says who gets a deleted role back, and takes nothing from them", async () => {
+    await codeOf({ namespace: "other" });
+    const { grant } = gcloud.standing();
+    gcloud.put("role-deleted");
+    gcloud.forget();
+    expect(await codeOf({})).toBe(0);
+    const update = gcloud.calls().find((call) => call.startsWith("gcloud|iam|roles|update"));
+    expect(update).toContain("|--add-permissions|");
+    expect(printed).toContain(`so it keeps the permissions that it has:\n${grant}\n`);
+  });
+
   it("keeps a role that others have on a single resource", async () => {
     await codeOf({});
     const instance = "//compute.googleapis.com/projects/my-project-1/zones/z/instances/one";

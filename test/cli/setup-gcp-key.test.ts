@@ -6,6 +6,8 @@ import { LastcallError } from "../../src/errors.ts";
 import { fakeKeyId, makeFakeGcloud } from "../support/fake-gcloud.ts";
 import { runSetupOn, type SetupRun } from "../support/run-setup.ts";
 
+const accountName = "lastcall-shop@my-project-1.iam.gserviceaccount.com";
+const ourSecret = `${accountName} ${fakeKeyId}`;
 const leftRole = ["role", "role-deleted"];
 
 let gcloud: ReturnType<typeof makeFakeGcloud>;
@@ -39,7 +41,7 @@ describe("lastcall setup gcp --key-file --apply", () => {
   it("puts a key into a Secret, leaves no file, and keeps the key when run again", async () => {
     const first = await setup();
     expect(first.code).toBe(0);
-    expect(gcloud.standing()).toMatchObject({ keys: fakeKeyId, secret: fakeKeyId });
+    expect(gcloud.standing()).toMatchObject({ keys: fakeKeyId, secret: ourSecret });
     expect(readdirSync(temporary)).toEqual([]);
     expect(first.out).toContain("--set secret.googleServiceAccountSecret.name=lastcall-key");
     gcloud.forget();
@@ -63,8 +65,13 @@ describe("lastcall setup gcp --key-file --apply", () => {
   });
 
   it.each([
-    ["a Secret that others created", "?", "and this script did not create it"],
-    ["a key that was deleted", "abc", "has the key abc, which"],
+    ["a Secret that others created", "? ?", "this script did not create it for that account"],
+    [
+      "a Secret of another account",
+      `other@my-project-1.iam.gserviceaccount.com ${fakeKeyId}`,
+      "did",
+    ],
+    ["a key that was deleted", `${accountName} abc`, "has the key abc, which"],
   ])("stops at %s", async (_, found, words) => {
     gcloud.put("secret", found);
     expect((await setup()).err).toContain(words);
@@ -111,8 +118,31 @@ describe("lastcall setup gcp --key-file --undo --apply", () => {
     expect(err).toContain("Not finished: kubectl failed, so the Secret lastcall/lastcall-key");
   });
 
+  it("keeps the Secret of another account", async () => {
+    await setup();
+    const { secret, keys } = gcloud.standing();
+    const { code, out } = await setup({ undo: true, googleServiceAccount: "lastcall-other" });
+    expect(code).toBe(0);
+    expect(gcloud.standing()).toMatchObject({ secret, keys });
+    expect(out).toContain("did not create for lastcall-other@my-project-1.iam.gserviceaccount.com");
+    expect(out).toContain(", except for what is kept.");
+  });
+
+  it("keeps a Secret without the mark, also if it has a key of the account", async () => {
+    await setup();
+    const { keys, account } = gcloud.standing();
+    gcloud.put("secret", `? ${fakeKeyId}`);
+    const { code, out } = await undo();
+    expect(code).toBe(0);
+    expect(gcloud.standing()).toMatchObject({ keys, account, secret: `? ${fakeKeyId}` });
+    expect(out).toContain(`its keys ${fakeKeyId}\n`);
+    const { err } = await setup();
+    const command = `kubectl --namespace lastcall annotate secret lastcall-key lastcall.dev/identity=${accountName}`;
+    expect(err).toContain(command);
+  });
+
   it("keeps a Secret that others created", async () => {
-    gcloud.put("secret", "?");
+    gcloud.put("secret", "? ?");
     const { code, out } = await undo();
     expect(code).toBe(0);
     expect(gcloud.has("secret")).toBe(true);

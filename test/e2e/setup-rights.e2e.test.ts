@@ -31,11 +31,10 @@ beforeAll(async () => {
   const { controlplane } = buildControlPlane();
   writeFileSync(kubectl, `#!/bin/bash\nexec '${controlplane}' kubectl "$@"\n`);
   chmodSync(kubectl, 0o755);
-  const issuer = "oidc.eks.eu-west-1.amazonaws.com/id/EXAMPLED539D4633E53DE1B71EXAMPLE";
-  aws.put("cluster", `https://${issuer}`);
+  const { body } = await plane.request({ path: "/.well-known/openid-configuration" });
+  for (const tools of [aws, az]) tools.put("cluster", body.issuer);
   aws.put("provider");
   az.put("webhook");
-  az.put("cluster", "https://westeurope.oic.prod-aks.azure.com/tenant/cluster/");
 });
 
 afterAll(async () => {
@@ -73,6 +72,15 @@ async function annotations(): Promise<Readonly<Record<string, string>>> {
   return (await plane.request({ path })).body.metadata.annotations ?? {};
 }
 
+async function annotate(pair: string): Promise<void> {
+  await mustRun(plane, ["annotate", "serviceaccount", "lastcall", "-n", "lastcall", pair]);
+}
+
+const ofAws = ["--account=123456789012", "--region=eu-west-1", "--cluster=main"];
+const awsFlags = [...ofAws, "--identity=IRSA"];
+const subscription = "--subscription=1b2e6f80-0000-4000-8000-000000000000";
+const azureFlags = [subscription, "--resource-group=a", "--cluster=b"];
+
 const done = { code: 0, stderr: "" };
 
 describe("with its documented permissions and no others", () => {
@@ -91,34 +99,47 @@ describe("with its documented permissions and no others", () => {
       ["--project", "my-project-1", "--google-service-account", "lastcall-shop"],
       "iam.gke.io/gcp-service-account",
     ],
-    [
-      ...["aws", aws],
-      [
-        "--account",
-        "123456789012",
-        "--region",
-        "eu-west-1",
-        "--cluster",
-        "main",
-        "--identity=IRSA",
-      ],
-      "eks.amazonaws.com/role-arn",
-    ],
-    [
-      ...["azure", az],
-      ["--subscription=1b2e6f80-0000-4000-8000-000000000000", "--resource-group=a", "--cluster=b"],
-      "azure.workload.identity/client-id",
-    ],
+    [...["aws", aws], awsFlags, "eks.amazonaws.com/role-arn"],
+    [...["azure", az], azureFlags, "azure.workload.identity/client-id"],
   ] as const)(
     "lastcall setup %s annotates the ServiceAccount, and --undo reverts that",
     async (...row) => {
       const [name, tools, flags, annotation] = row;
-      expect((await setup(name, tools, flags)).code).toBe(0);
-      expect(Object.keys(await annotations())).toEqual([annotation]);
-      expect((await setup(name, tools, [...flags, "--undo"])).code).toBe(0);
+      expect(await setup(name, tools, flags)).toMatchObject({ code: 0, stderr: "" });
+      const written = await annotations();
+      expect(Object.keys(written)).toEqual(
+        expect.arrayContaining([annotation, "lastcall.dev/identity"]),
+      );
+      // Again, with what it wrote.
+      expect(await setup(name, tools, flags)).toMatchObject({ code: 0, stderr: "" });
+      expect(await annotations()).toEqual(written);
+      expect(await setup(name, tools, [...flags, "--undo"])).toMatchObject({ code: 0, stderr: "" });
       expect(await annotations()).toEqual({});
+      await annotate(`${annotation}=somebody`);
+      const { code, stderr } = await setup(name, tools, flags);
+      expect(code).toBe(1);
+      expect(stderr).toContain(`${annotation} of lastcall/lastcall names somebody, expected`);
+      expect((await setup(name, tools, [...flags, "--undo"])).code).toBe(0);
+      expect(await annotations()).toEqual({ [annotation]: "somebody" });
+      await annotate(`${annotation}-`);
     },
   );
+
+  test.each([
+    ["aws", aws, awsFlags],
+    ["azure", az, azureFlags],
+  ] as const)("lastcall setup %s changes nothing in another cluster", async (...row) => {
+    const [name, tools, flags] = row;
+    const { cluster = "" } = tools.standing();
+    tools.put("cluster", "https://elsewhere.example");
+    for (const more of [[], ["--undo"]]) {
+      const { code, stderr } = await setup(name, tools, [...flags, ...more]);
+      expect(code).toBe(1);
+      expect(stderr).toContain(`kubectl reaches the cluster with the issuer ${cluster}, and `);
+    }
+    expect(await annotations()).toEqual({});
+    tools.put("cluster", cluster);
+  });
 });
 
 test("lastcall setup gcp --key-file creates a Secret with the key, and --undo deletes it", async () => {
@@ -126,7 +147,9 @@ test("lastcall setup gcp --key-file creates a Secret with the key, and --undo de
   const account = ["--project", "my-project-1", "--google-service-account", "lastcall-shop"];
   const flags = [...account, "--key-file"];
   expect((await setup("gcp", gcloud, flags)).code).toBe(0);
-  const { data } = (await plane.request({ path })).body;
+  const { data, metadata } = (await plane.request({ path })).body;
+  const accountName = "lastcall-shop@my-project-1.iam.gserviceaccount.com";
+  expect(metadata.annotations).toEqual({ "lastcall.dev/identity": accountName });
   const textOf = (key: string) => Buffer.from(data[key], "base64").toString();
   expect(textOf("key-id")).toBe(fakeKeyId);
   expect(JSON.parse(textOf("service-account-key.json"))).toMatchObject({
@@ -134,6 +157,10 @@ test("lastcall setup gcp --key-file creates a Secret with the key, and --undo de
   });
   // Again, with the existing Secret.
   expect((await setup("gcp", gcloud, flags)).code).toBe(0);
+  const other = ["--project", "my-project-1", "--google-service-account", "lastcall-other"];
+  expect((await setup("gcp", gcloud, [...other, "--key-file", "--undo"])).code).toBe(0);
+  expect((await plane.request({ path })).status).toBe(200);
+  gcloud.put("role");
   expect((await setup("gcp", gcloud, [...flags, "--undo"])).code).toBe(0);
   expect((await plane.request({ path })).status).toBe(404);
   expect(gcloud.has("keys")).toBe(false);
@@ -146,7 +173,7 @@ test("a Secret of that name that others created is not touched", async () => {
   const flags = ["--project", "my-project-1", "--google-service-account", "lastcall-shop"];
   const { code, stderr } = await setup("gcp", gcloud, [...flags, "--key-file"]);
   expect(code).toBe(1);
-  expect(stderr).toContain("lastcall/lastcall-key exists, and this script did not create it");
+  expect(stderr).toContain("lastcall/lastcall-key has the annotation lastcall.dev/identity=?,");
   const { body } = await plane.request({ path: `${path}/lastcall-key` });
   expect(Object.keys(body.data)).toEqual(["password"]);
 });

@@ -1,3 +1,4 @@
+import { fakeKubectl } from "./fake-kubectl.ts";
 import { type FakeTools, makeFakeTools } from "./fake-tools.ts";
 
 /**
@@ -20,12 +21,18 @@ case "$1 $2" in
   "eks list-pod-identity-associations")
     has cluster || fail ResourceNotFoundException
     if has association; then echo a-1; else echo None; fi ;;
-  "eks describe-pod-identity-association") get association ;;
+  "eks describe-pod-identity-association")
+    found="$(get association)"
+    case "$(flag --query)" in
+      association.roleArn) echo "\${found% *}" ;;
+      association.associationArn) echo "arn:aws:eks:eu-west-1:123456789012:podidentityassociation/main/a-1" ;;
+      *) if [[ "$found" == *' '* ]]; then echo "\${found#* }"; else echo None; fi ;;
+    esac ;;
   "eks create-pod-identity-association")
     ! has association || fail ResourceInUseException
     if has slow-role; then drop slow-role; fail InvalidParameterException "the role is not there yet"; fi
     has role || fail InvalidParameterException
-    put association "$(flag --role-arn)" ;;
+    tag="$(flag --tags)"; put association "$(flag --role-arn) \${tag##*=}" ;;
   "eks delete-pod-identity-association") has association || refuse "none"; drop association ;;
   "iam get-open-id-connect-provider") has provider || fail NoSuchEntity; flag --open-id-connect-provider-arn ;;
   "iam list-role-tags") ours role NoSuchEntity ;;
@@ -38,12 +45,21 @@ case "$1 $2" in
   "iam delete-role-policy") has policy || fail NoSuchEntity; drop policy ;;
   "iam delete-role") has role || fail NoSuchEntity; ! has policy || fail DeleteConflict; drop role; drop trust ;;
   "sqs get-queue-url")
-    has queue || fail AWS.SimpleQueueService.NonExistentQueue
+    # The same words, whether there is no queue or no access to it.
+    has queue && ! has queue-hidden && ! has queue-unlisted ||
+      fail AWS.SimpleQueueService.NonExistentQueue "The specified queue does not exist or you do not have access to it."
     echo "https://sqs.eu-west-1.amazonaws.com/123456789012/$(flag --queue-name)" ;;
-  "sqs list-queue-tags") get queue ;;
+  "sqs list-queues")
+    if has queue && ! has queue-unlisted; then echo "https://sqs.eu-west-1.amazonaws.com/123456789012/$(flag --queue-name-prefix)"
+    else echo None; fi ;;
+  "sqs list-queue-tags") ! has queue-hidden || fail AccessDenied; get queue ;;
   "sqs create-queue")
-    ! has queue || fail QueueAlreadyExists
-    tag="$(flag --tags)"; put queue "\${tag##*=}"
+    # An existing queue is no error, unless its attributes differ.
+    if has queue; then
+      [[ "$line" != *'|--attributes|'* || "$(flag --attributes)" == "$(get queue-attributes)" ]] || fail QueueAlreadyExists
+    else
+      tag="$(flag --tags)"; put queue "\${tag##*=}"; put queue-attributes "$(flag --attributes)"
+    fi
     echo "https://sqs.eu-west-1.amazonaws.com/123456789012/$(flag --queue-name)" ;;
   "sqs set-queue-attributes") has queue || refuse "none"; put queue-attributes "$(flag --attributes)" ;;
   "sqs delete-queue") has queue || refuse "none"; drop queue; ! has queue-attributes || drop queue-attributes ;;
@@ -61,18 +77,6 @@ case "$1 $2" in
   "events list-targets-by-rule") ! has "target-$(flag --rule)" || echo lastcall ;;
   "events remove-targets") has "target-$(flag --rule)" || fail ResourceNotFoundException; drop "target-$(flag --rule)" ;;
   "events delete-rule") ! has "target-$(flag --name)" || fail ValidationException "it has targets"; drop "rule-$(flag --name)"; drop "pattern-$(flag --name)" ;;
-  *) refuse "no such command: $*" ;;
-esac
-`;
-
-/** A kubectl that supports one ServiceAccount and one annotation on it, until `cluster-gone`. */
-export const fakeKubectl = `
-! has cluster-gone || refuse "Unable to connect to the server: no such host"
-case "$*" in
-  *'|get|serviceaccount|'*'|--ignore-not-found|'*) ! has annotation || get annotation ;;
-  *'|get|serviceaccount|'*) has service-account || refuse "serviceaccounts not found" ;;
-  *'|annotate|serviceaccount|'*-) has annotation || refuse "none"; drop annotation ;;
-  *'|annotate|serviceaccount|'*) has service-account || refuse "serviceaccounts not found"; put annotation "\${line##*=}" ;;
   *) refuse "no such command: $*" ;;
 esac
 `;

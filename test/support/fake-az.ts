@@ -1,4 +1,4 @@
-import { fakeKubectl } from "./fake-aws.ts";
+import { fakeKubectl } from "./fake-kubectl.ts";
 import { type FakeTools, makeFakeTools } from "./fake-tools.ts";
 
 /**

@@ -1,3 +1,4 @@
+import { fakeKubectl } from "./fake-kubectl.ts";
 import { type FakeTools, makeFakeTools } from "./fake-tools.ts";
 
 /** The things that can exist in a fake Google Cloud project, stored as files. */
@@ -12,6 +13,8 @@ export type Standing =
   | "binding"
   | "service-account"
   | `annotation-${string}`
+  | "issuer"
+  | "issuer-refused"
   | "workload-pool"
   | "clusters"
   | "silent-zone"
@@ -102,7 +105,12 @@ case "$1 $2 $3" in
     else unbind grant "$(flag --member)"; fi ;;
   "iam service-accounts create") ! has account || refuse "the account exists already"; put account ;;
   "projects describe "*) echo 601024681890 ;;
-  "container clusters list") ! has clusters || get clusters; ! has silent-zone || get silent-zone >&2 ;;
+  "container clusters list")
+    while IFS=' ' read -r one pool; do
+      if [[ -z "$pool" ]]; then pool=my-project-1.svc.id.goog; fi
+      printf '%s\\t%s\\t%s\\n' "\${one%/*}" "\${one#*/}" "\${pool#none}"
+    done < <(! has clusters || get clusters)
+    ! has silent-zone || get silent-zone >&2 ;;
   "container clusters describe") ! has workload-pool || echo "$6.svc.id.goog" ;;
   "projects add-iam-policy-binding "*)
     if has slow-account; then mv "$here/has-slow-account" "$here/was"; refuse "no such account yet"; fi
@@ -118,29 +126,7 @@ case "$1 $2 $3" in
 esac
 `;
 
-const kubectl = `
-! has cluster-gone || refuse "Unable to connect to the server: no such host"
-annotation="annotation-$(flag --namespace)"
-case "$*" in
-  *'|get|secret|'*) ! has secret || get secret ;;
-  *'|create|secret|'*)
-    ! has secret || refuse "the secret exists already"
-    [[ "$*" != *dry-run* ]] || exit 0
-    ! has secret-refused || refuse "secrets is forbidden"
-    file="\${args[-1]##*=}"
-    [[ "$(< "$file")" == *private_key_id* ]] || refuse "the file is not a key"
-    id="\${args[-2]##*=}"; put secret "$id" ;;
-  *'|delete|secret|'*) has secret || refuse "secrets not found"; drop secret ;;
-  *'|get|serviceaccount|'*'|--ignore-not-found|'*) ! has "$annotation" || get "$annotation" ;;
-  *'|get|serviceaccount|'*) has service-account || refuse "serviceaccounts not found" ;;
-  *'|annotate|serviceaccount|'*-) has service-account || refuse "serviceaccounts not found"; drop "$annotation" ;;
-  *'|annotate|serviceaccount|'*)
-    has service-account || refuse "serviceaccounts not found"; put "$annotation" "\${line##*=}" ;;
-  *) refuse "no such command: $*" ;;
-esac
-`;
-
 /** A gcloud and a kubectl that record their calls and respond as for a small fake project. */
 export function makeFakeGcloud(): FakeTools<Standing> {
-  return makeFakeTools({ gcloud, kubectl });
+  return makeFakeTools({ gcloud, kubectl: fakeKubectl });
 }

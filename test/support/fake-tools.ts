@@ -33,6 +33,8 @@ export interface ToolError {
   readonly exitCode: number;
   /** One line on stderr. */
   readonly message: string;
+  /** Whether the call takes effect all the same, as if only its response were lost. */
+  readonly effective?: boolean;
 }
 
 /**
@@ -59,8 +61,11 @@ flag() {
   exit 2
 }
 if [[ -e "$here/broken" ]]; then
-  { IFS= read -r call; IFS= read -r code; IFS= read -r message; } < "$here/broken"
-  if [[ "$line" == *"$call"* ]]; then echo "$message" >&2; exit "$code"; fi
+  { IFS= read -r call; IFS= read -r code; IFS= read -r message; IFS= read -r when; } < "$here/broken"
+  if [[ "$line" == *"$call"* ]]; then
+    trap 'echo "$message" >&2; exit "$code"' EXIT
+    if [[ "$when" != after ]]; then exit; fi
+  fi
 fi
 `;
 
@@ -84,8 +89,11 @@ export function makeFakeTools<Standing extends string>(
     folder,
     put: (what, content = "") => writeFileSync(join(folder, `has-${what}`), content),
     has: (what) => existsSync(join(folder, `has-${what}`)),
-    break: (call, { exitCode, message }) =>
-      writeFileSync(join(folder, "broken"), `${call}\n${exitCode}\n${message}\n`),
+    break: (call, { exitCode, message, effective = false }) =>
+      writeFileSync(
+        join(folder, "broken"),
+        `${call}\n${exitCode}\n${message}\n${effective ? "after" : "before"}\n`,
+      ),
     mend: () => rmSync(join(folder, "broken"), { force: true }),
     standing: () => {
       const names = readdirSync(folder).flatMap((name) => /^has-(.*)$/.exec(name)?.[1] ?? []);

@@ -1,13 +1,21 @@
 import {
+  type AccountLink,
+  linkCheck,
+  linkFunctions,
+  linkLook,
+  linkRemoval,
+  linkStep,
+  undoLinkLook,
+} from "../setup/account-link.ts";
+import {
   type AccountChoice,
-  accountCheck,
   accountForms,
-  annotationRemoval,
   assignments,
   checkForms,
   endReport,
   type Form,
   indented,
+  keeping,
   kubectlArray,
   lookFunction,
   madeBy,
@@ -83,9 +91,11 @@ export function azureSetupScript(choice: AzureSetupChoice): string {
     ),
     variables(choice),
     checks(choice),
-    `# deploy/base creates the ServiceAccount; without it, nothing is changed.\n${accountCheck}`,
     clusterLook,
+    linkLook('"$issuer"'),
     identityLook,
+    clientLook,
+    linkCheck(link),
     unfinishedNow(partlyCreated),
     identityStep,
     roleStep(),
@@ -102,7 +112,10 @@ export function azureUndoScript(choice: AzureSetupChoice): string {
     head("Undo", "Removes what `lastcall setup azure` created, and nothing else", []),
     variables(choice),
     checks(choice),
+    keeping,
+    undoClusterLook,
     identityLook,
+    undoClientLook,
     unfinishedNow(
       partlyRemoved("the link to the identity, the roles $role-…, the identity $identity"),
     ),
@@ -112,7 +125,7 @@ export function azureUndoScript(choice: AzureSetupChoice): string {
     unfinishedNow(partlyRemoved("the identity $identity")),
     undoIdentity,
     undoEnd(
-      'echo "Done: everything that was set up for $namespace/$service_account of $cluster is removed."',
+      'echo "Done: everything that was set up for $namespace/$service_account of $cluster is removed$rest."',
     ),
   ];
   return `${parts.join("\n\n")}\n`;
@@ -145,7 +158,8 @@ function variables(choice: AzureSetupChoice): string {
     role: choice.role,
     cluster_id: clusterId(choice),
     account: `${choice.namespace}/${choice.serviceAccount}`,
-    description: `Made by lastcall setup azure for ${clusterId(choice)}`,
+    identity_id: identityId(choice),
+    description: `Made by lastcall setup azure for ${clusterId(choice)} and ${choice.namespace}/${choice.serviceAccount}`,
     // The names alone are the same in another subscription of the tenant.
     old_description: `Made by lastcall setup azure for the cluster ${choice.cluster} in ${choice.resourceGroup}`,
   });
@@ -160,19 +174,19 @@ function clusterId({ subscription, resourceGroup, cluster }: AzureSetupChoice): 
   return `${group}/providers/Microsoft.ContainerService/managedClusters/${cluster}`;
 }
 
+function identityId({ subscription, resourceGroup, managedIdentity }: AzureSetupChoice): string {
+  const group = `/subscriptions/${subscription}/resourceGroups/${resourceGroup}`;
+  return `${group}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/${managedIdentity}`;
+}
+
 function checks(choice: AzureSetupChoice): string {
   return `${toolChecks(["az", "kubectl"])}
 ${endReport(nothingChanged)}
 ${kubectlArray(choice)}
 
-${look}
+${linkFunctions(link)}
 
-# Resource ids are compared without regard to case, as Azure does.
-same() (
-  shopt -s nocasematch
-  [[ "$1" == "$2" ]]
-)
-gone() { [[ "$(look aks show --resource-group "$group" --name "$cluster" --query id)" == missing ]]; }`;
+${look}`;
 }
 
 /**
@@ -187,8 +201,19 @@ const look = lookFunction({
   message: `"("(ResourceNotFound|ResourceGroupNotFound|NotFound)")"|"The Resource '".*"' was not found"|"Resource group '".*"' could not be found"`,
 });
 
+/** Once an identity is gone, nothing else tells whose its client id was. */
+const link: AccountLink = {
+  annotation: "azure.workload.identity/client-id",
+  value: "$client",
+  mark: "$identity_id/$client",
+  identity: "that of the identity $identity",
+  former: 'same "$linked_by" "$identity_id/$linked"',
+};
+
+const issuerLook = `issuer="$(look aks show --resource-group "$group" --name "$cluster" --query oidcIssuerProfile.issuerUrl)"`;
+
 const clusterLook = `# Only read: enabling these would change the cluster.
-issuer="$(look aks show --resource-group "$group" --name "$cluster" --query oidcIssuerProfile.issuerUrl)"
+${issuerLook}
 webhook="$(look aks show --resource-group "$group" --name "$cluster" \\
   --query securityProfile.workloadIdentity.enabled)"
 node_group="$(look aks show --resource-group "$group" --name "$cluster" --query nodeResourceGroup)"
@@ -203,6 +228,10 @@ if [[ "$issuer" != https://* || "$webhook" != true ]]; then
   exit 1
 fi`;
 
+const undoClusterLook = `${issuerLook}
+# The issuer may have been disabled since.
+if [[ "$issuer" != missing && "$issuer" != https://* ]]; then issuer=""; fi`;
+
 const identityLook = `# Check who owns the existing resources before anything is changed.
 owner="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-cluster"')"
 user="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-account"')"
@@ -210,7 +239,7 @@ if [[ "$owner" != missing ]] && { ! same "$owner" "$cluster_id" || [[ "$user" !=
   echo "Cannot continue: the identity $identity already exists without the tags lastcall-cluster=$cluster_id and lastcall-account=$account; choose another name" >&2
   if [[ "$owner" == "$cluster" ]] || { same "$owner" "$cluster_id" && [[ "$user" != */* ]]; }; then
     echo "It has the tag of earlier versions of this script only. If this script created it for that ServiceAccount, mark it and run this again:" >&2
-    echo "az tag update --resource-id /subscriptions/$subscription/resourceGroups/$group/providers/Microsoft.ManagedIdentity/userAssignedIdentities/$identity --operation merge --tags lastcall-cluster=$cluster_id lastcall-account=$account" >&2
+    echo "az tag update --resource-id $identity_id --operation merge --tags lastcall-cluster=$cluster_id lastcall-account=$account" >&2
   fi
   exit 1
 fi
@@ -219,20 +248,36 @@ for suffix in cluster nodes operations; do
     --query "[0] && ([0].description || 'no description')")"
   if [[ -n "$found" ]] && ! same "$found" "$description"; then
     echo "Cannot continue: the role $role-$suffix already exists for another purpose ($found); choose another name" >&2
-    if same "$found" "$old_description"; then
-      echo "Its description is that of earlier versions of this script and does not name the subscription. If it is this cluster's, remove it with lastcall setup azure --undo of that version, and run this again." >&2
+    if same "$found" "$old_description" || same "$found" "\${description% and *}"; then
+      echo "Its description is that of earlier versions of this script and does not name the subscription and the ServiceAccount. If it is this ServiceAccount's, remove it with lastcall setup azure --undo of that version, and run this again." >&2
     fi
     exit 1
   fi
 done`;
+
+const clientIds = `client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
+principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"`;
+
+const clientLook = `client=""
+if [[ "$owner" != missing ]]; then
+  ${indented(clientIds)}
+fi`;
+
+const undoClientLook = `client=missing
+principal=missing
+if [[ "$owner" != missing ]]; then
+  ${indented(clientIds)}
+fi
+${undoLinkLook(link)}
+# What was written for an identity that is gone.
+if [[ "$client" == missing ]] && ${link.former}; then client="$linked"; fi`;
 
 const identityStep = `# 1. The identity that the controller's pods use.
 if [[ "$owner" == missing ]]; then
   az identity create --subscription "$subscription" --resource-group "$group" --name "$identity" \\
     --location "$location" --tags "lastcall-cluster=$cluster_id" "lastcall-account=$account" --output none
 fi
-client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
-principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"
+${clientIds}
 # Both become part of what is granted.
 for id in "$client" "$principal"; do
   if [[ -z "$id" || "$id" == missing ]]; then
@@ -283,8 +328,7 @@ az identity federated-credential "$verb" --subscription "$subscription" --identi
   --resource-group "$group" --name lastcall --issuer "$issuer" \\
   --subject "system:serviceaccount:$namespace:$service_account" \\
   --audiences api://AzureADTokenExchange --output none
-"\${kubectl[@]}" annotate serviceaccount "$service_account" --overwrite \\
-  "azure.workload.identity/client-id=$client"`;
+${linkStep(link)}`;
 
 const done = `echo "Done: $namespace/$service_account of $cluster has the identity $identity."
 echo "The controller's pods need the label azure.workload.identity/use: \\"true\\", which restarts them:"
@@ -293,19 +337,7 @@ echo "  '{\\"spec\\":{\\"template\\":{\\"metadata\\":{\\"labels\\":{\\"azure.wor
 echo "It may take a few minutes until the permissions take effect."`;
 
 const undoAccount = `# 1. The link between the ServiceAccount and the identity.
-client=missing
-principal=missing
-if [[ "$owner" != missing ]]; then
-  client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
-  principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"
-  ${indented(
-    annotationRemoval(
-      "azure.workload.identity/client-id",
-      '"$client"',
-      "without the identity $identity it would not be recognized, so that is kept; run this again",
-    ),
-  )}
-fi`;
+${linkRemoval(link)}`;
 
 const undoRoles = `# 2. The roles; one that is still assigned cannot be deleted.
 for suffix in cluster nodes operations; do
@@ -326,7 +358,7 @@ for suffix in cluster nodes operations; do
   fi
 done`;
 
-const undoIdentity = `# 3. The identity, with its federated credential. Its client id tells whose the annotation is.
-if [[ "$owner" != missing && -z "$lost" ]]; then
+const undoIdentity = `# 3. The identity, with its federated credential.
+if [[ "$owner" != missing ]]; then
   az identity delete --subscription "$subscription" --resource-group "$group" --name "$identity" --output none
 fi`;

@@ -1,12 +1,13 @@
 import type { ReleaseMode } from "../../core/policy/policy.ts";
+import { linkFunctions, linkLook } from "../setup/account-link.ts";
 import {
   type AccountChoice,
-  accountCheck,
   accountForms,
   assignments,
   checkForms,
   endReport,
   type Form,
+  keeping,
   kubectlArray,
   lookFunction,
   madeBy,
@@ -16,17 +17,10 @@ import {
   undoEnd,
   unfinishedNow,
 } from "../setup/shell-script.ts";
+import { accountLink, link, linkOwners, setupLinkLook, undoLink } from "./account-link.ts";
 import { type ComputePermission, permissionsFor } from "./permissions.ts";
 import { keyCreation, keyDone, keyLook, keysLook, undoKey, undoKeyLook } from "./setup-key.ts";
-import {
-  accountRoles,
-  keeping,
-  twinLook,
-  undoAccount,
-  undoDirect,
-  undoLink,
-  undoRole,
-} from "./undo-steps.ts";
+import { accountRoles, twinLook, undoAccount, undoDirect, undoRole } from "./undo-steps.ts";
 
 /** The options of `lastcall setup gcp`. */
 export interface SetupChoice extends AccountChoice {
@@ -75,7 +69,7 @@ export function setupScript(choice: SetupChoice): string {
 
 function identityLooks({ googleServiceAccount, keyFile }: SetupChoice): readonly string[] {
   if (googleServiceAccount === undefined) return [directMember];
-  return keyFile ? [accountLook, keysLook, keyLook] : [accountLook, userLook];
+  return keyFile ? [accountLook, keysLook, keyLook] : [accountLook, userLook, setupLinkLook];
 }
 
 function identitySteps({ googleServiceAccount, keyFile }: SetupChoice): readonly string[] {
@@ -103,7 +97,7 @@ export function undoScript(choice: SetupChoice): string {
 ${endReport(nothingChanged)}
 
 ${look}`,
-    ...(kubectl ? [kubectlArray(choice)] : []),
+    ...(kubectl ? [kubectlOn(choice)] : []),
     ...[roleLook, holders, keeping],
     ...undoSteps(choice),
     undoEnd(
@@ -113,6 +107,11 @@ ${look}`,
   return `${parts.join("\n\n")}\n`;
 }
 
+function kubectlOn(choice: SetupChoice): string {
+  const kubectl = kubectlArray(choice);
+  return choice.keyFile ? kubectl : `${kubectl}\n${linkFunctions(link)}`;
+}
+
 function undoSteps({ googleServiceAccount, keyFile }: SetupChoice): readonly string[] {
   if (googleServiceAccount === undefined) {
     return [twinLook, directMember, membersLook, undoDirect, undoRole(2)];
@@ -120,7 +119,7 @@ function undoSteps({ googleServiceAccount, keyFile }: SetupChoice): readonly str
   const looks = [accountLook, userLook, membersLook, accountRoles, keysLook];
   // A key is one installation's, wherever other clusters have a ServiceAccount of the same name.
   if (keyFile) return [...looks, undoKeyLook, undoKey, undoAccount, undoRole(3)];
-  return [twinLook, ...looks, undoLink, undoAccount, undoRole(3)];
+  return [twinLook, ...looks, linkOwners, undoLink, undoAccount, undoRole(3)];
 }
 
 const label = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -188,14 +187,19 @@ function checks(choice: SetupChoice): string {
   const tools = toolChecks(["gcloud", ...(kubectl ? ["kubectl"] : [])]);
   const parts = [tools, endReport(nothingChanged), "", look];
   if (kubectl) {
-    const comment = "# deploy/base creates the ServiceAccount; without it, nothing is changed.";
-    // A Secret with a key is mounted, so it is created before the controller is installed.
-    if (choice.keyFile) parts.push("", kubectlArray(choice));
-    else parts.push("", comment, kubectlArray(choice), accountCheck);
+    parts.push("", kubectlOn(choice));
   }
   if (choice.cluster !== undefined) parts.push("", clusterCheck);
+  // A Secret with a key is mounted, so it is created before the controller is installed.
+  if (kubectl && !choice.keyFile) {
+    parts.push("", linkLook(choice.cluster === undefined ? undefined : issuerOf));
+  }
   return parts.join("\n");
 }
+
+/** The issuer of a cluster of GKE, as in its documentation of Workload Identity Federation. */
+const issuerOf =
+  '"https://container.googleapis.com/v1/projects/$project/locations/$location/clusters/$cluster"';
 
 const clusterCheck = `# Only read: enabling Workload Identity would change the cluster and its nodes.
 pool="$(gcloud container clusters describe "$cluster" --project "$project" --location "$location" \\
@@ -225,28 +229,24 @@ const mark = "Made by lastcall setup gcp";
 
 const role = `# 1. The role, with the permissions that the controller needs on Compute Engine and no others.
 deleted="$(look iam roles describe "$role" --project "$project" --format 'value(deleted)')"
-case "$deleted" in
-  missing)
-    gcloud iam roles create "$role" --project "$project" --title Lastcall \\
-      --description "$mark" --stage GA --permissions "$permissions" --quiet
-    ;;
-  True)
-    # The id of a deleted role stays reserved for some weeks.
+if [[ "$deleted" == missing ]]; then
+  gcloud iam roles create "$role" --project "$project" --title Lastcall \\
+    --description "$mark" --stage GA --permissions "$permissions" --quiet
+else
+  # The id of a deleted role stays reserved for some weeks, and others get back what they had by it.
+  if [[ "$deleted" == True ]]; then
     gcloud iam roles undelete "$role" --project "$project" --quiet
-    gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
-    ;;
-  *)
-    rest="$(others "$members" "$member")"
-    rest="$(others "$rest" "$member with a condition")"
-    if [[ -n "$rest" ]]; then
-      echo "Others have the role $role, too, so it keeps the permissions that it has:"
-      echo "$rest"
-      gcloud iam roles update "$role" --project "$project" --add-permissions "$permissions" --quiet
-    else
-      gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
-    fi
-    ;;
-esac`;
+  fi
+  rest="$(others "$members" "$member")"
+  rest="$(others "$rest" "$member with a condition")"
+  how=--permissions
+  if [[ -n "$rest" ]]; then
+    echo "Others have the role $role, too, so it keeps the permissions that it has:"
+    echo "$rest"
+    how=--add-permissions
+  fi
+  gcloud iam roles update "$role" --project "$project" "$how" "$permissions" --quiet
+fi`;
 
 /** A condition narrows a grant, and a second grant without one would lift it. */
 const grantRole = `grant() {
@@ -283,16 +283,6 @@ for attempt in 1 2 3 4 5; do
   if [[ "$attempt" == 5 ]]; then echo "Cannot grant the role to $account" >&2; exit 1; fi
   sleep "$attempt"
 done`;
-
-const accountLink = `# 3. The controller's ServiceAccount may impersonate it, and its annotation names it.
-if listed "$users" "$link with a condition"; then
-  echo "Kept: the permission of $user to impersonate $account, with its condition"
-else
-  gcloud iam service-accounts add-iam-policy-binding "$account" --project "$project" \\
-    --condition=None --role roles/iam.workloadIdentityUser --member "$user" --quiet >/dev/null
-fi
-"\${kubectl[@]}" annotate serviceaccount "$service_account" --overwrite \\
-  "iam.gke.io/gcp-service-account=$account"`;
 
 const done = `echo "Done: $namespace/$service_account has the role $role in $project."
 echo "It may take a few minutes until the permissions take effect."`;

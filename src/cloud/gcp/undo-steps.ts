@@ -2,18 +2,7 @@
  * The steps of `lastcall setup gcp --undo`. They use what the script has looked up before, and its
  * functions `look`, `holders`, `others` and `listed`.
  */
-import {
-  annotationRemoval,
-  indented,
-  partlyRemoved,
-  unfinishedNow,
-} from "../setup/shell-script.ts";
-
-export const keeping = `rest=""
-keep() {
-  echo "Kept: $1"
-  rest=", except for what is kept"
-}`;
+import { indented, partlyRemoved, unfinishedNow } from "../setup/shell-script.ts";
 
 /**
  * A ServiceAccount has the same name in IAM in every cluster of the project, so a grant cannot be
@@ -23,8 +12,7 @@ keep() {
 export const twinLook = `# The other clusters of the project, whose ServiceAccounts have the same names in IAM.
 list_clusters() {
   gcloud container clusters list --project "$project" --quiet \\
-    --filter "workloadIdentityConfig.workloadPool=$project.svc.id.goog" \\
-    --format 'value[separator=/](location,name)'
+    --format 'value(location,name,workloadIdentityConfig.workloadPool)'
 }
 warnings="$(list_clusters 2>&1 >/dev/null)" || {
   echo "Cannot tell which clusters use the grant: gcloud container clusters list failed: $warnings" >&2
@@ -34,14 +22,23 @@ if [[ "$warnings" == *"did not respond"* ]]; then
   echo "Cannot tell which clusters use the grant: $warnings" >&2
   exit 1
 fi
-clusters="$(list_clusters)"
-twins="$clusters"
+clusters=""
+twins=""
+while read -r where name pool; do
+  clusters+="$where/$name"$'\\n'
+  if [[ "$pool" == "$project.svc.id.goog" ]]; then twins+="\${twins:+$'\\n'}$where/$name"; fi
+done <<< "$(list_clusters | words)"
+issuer=""
 if [[ -n "\${cluster-}" ]]; then
   twins="$(others "$twins" "$location/$cluster")"
+  # A cluster that does not use Workload Identity anymore still has the annotation.
+  issuer=missing
+  if listed "$clusters" "$location/$cluster"; then
+    issuer="https://container.googleapis.com/v1/projects/$project/locations/$location/clusters/$cluster"
+  fi
 elif [[ "$twins" != *$'\\n'* ]]; then
   twins=""
 fi
-gone() { [[ -n "\${cluster-}" ]] && ! listed "$clusters" "$location/$cluster"; }
 keep_for_twins() {
   keep "$1, since the ServiceAccount $namespace/$service_account of these clusters has the same name in IAM:"
   echo "$twins"
@@ -75,24 +72,6 @@ account_roles="$(gcloud projects get-iam-policy "$project" --flatten 'bindings[]
 account_roles="$(while IFS= read -r one; do
   if [[ "$one" == *" $member" && "$one" != "projects/$project/roles/$role $member" ]]; then echo "\${one%% *}"; fi
 done <<< "$account_roles")"`;
-
-export const undoLink = `# 1. The link between the ServiceAccount and the Google service account.
-${unfinishedNow(partlyRemoved("the link to the account $account, its grant, the account, and the role $role"))}
-if listed "$users" "$link with a condition"; then
-  keep "the permission to impersonate $account with a condition, which this script did not make. To remove it, and then run this again:"
-  echo "gcloud iam service-accounts remove-iam-policy-binding $account --project $project --all --role roles/iam.workloadIdentityUser --member '$user'"
-fi
-if listed "$users" "$link"; then
-  if [[ -n "$twins" ]]; then
-    keep_for_twins "the permission to impersonate $account"
-    echo "gcloud iam service-accounts remove-iam-policy-binding $account --project $project --condition=None --role roles/iam.workloadIdentityUser --member '$user'"
-  else
-    gcloud iam service-accounts remove-iam-policy-binding "$account" --project "$project" \\
-      --condition=None --role roles/iam.workloadIdentityUser --member "$user" --quiet >/dev/null
-    users="$(others "$users" "$link")"
-  fi
-fi
-${annotationRemoval("iam.gke.io/gcp-service-account", '"$account"')}`;
 
 export const undoAccount = `# 2. The grant, and the Google service account, unless others use the account, too.
 ${unfinishedNow(partlyRemoved("the grant of $account, the account, and the role $role"))}

@@ -91,40 +91,14 @@ export function madeBy(cloud: string, script: "Setup" | "Undo"): string {
   return `# Printed by \`lastcall setup ${cloud}${script === "Undo" ? " --undo" : ""}\`. ${twice[script]}`;
 }
 
-/** Ends the script before any change if the ServiceAccount does not exist. */
-export const accountCheck = `"\${kubectl[@]}" get serviceaccount "$service_account" >/dev/null || {
-  echo "Cannot continue: the ServiceAccount $namespace/$service_account does not exist; the installation creates it: docs/running.md" >&2
-  exit 1
+/** Defines `keep`, which says what an undo does not remove; so does then the script's end. */
+export const keeping = `rest=""
+keep() {
+  echo "Kept: $1"
+  rest=", except for what is kept"
 }`;
 
-/**
- * Removes an annotation of the ServiceAccount if it still has this value, a word of the shell. The
- * cluster is often deleted first, so if kubectl fails, the script removes the rest, or what `rest`
- * says, before it ends with that error; if the cloud says that the cluster is gone (the function
- * `gone`), without one.
- */
-export function annotationRemoval(
-  annotation: string,
-  value: string,
-  rest = "the rest is removed",
-): string {
-  const path = annotation.replaceAll(".", "\\.");
-  return `removed=true
-found="$("\${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \\
-  --output 'jsonpath={.metadata.annotations.${path}}')" || removed=false
-if [[ "$found" == ${value} ]]; then
-  "\${kubectl[@]}" annotate serviceaccount "$service_account" ${annotation}- || removed=false
-fi
-if [[ "$removed" == false ]]; then
-  if gone; then
-    echo "The cluster is gone, and the annotation ${annotation} with it."
-  else
-    lost="kubectl failed, so the annotation ${annotation} of $namespace/$service_account is still there, unless the cluster is gone; ${rest}"
-  fi
-fi`;
-}
-
-/** The end of an undo that removes an annotation. */
+/** The end of an undo whose other steps went on after kubectl failed. */
 export function undoEnd(done: string): string {
   return `if [[ -n "$lost" ]]; then
   unfinished="$lost"

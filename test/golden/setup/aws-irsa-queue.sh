@@ -181,11 +181,38 @@ if [[ "$found" != "$account" ]]; then
   exit 1
 fi
 
-# deploy/base creates the ServiceAccount; without it, nothing is changed.
 kubectl=(kubectl --kubeconfig '/home/me/my kube/config' --context 'it'\''s mine' --namespace "$namespace")
-"${kubectl[@]}" get serviceaccount "$service_account" >/dev/null || {
-  echo "Cannot continue: the ServiceAccount $namespace/$service_account does not exist; the installation creates it: docs/running.md" >&2
-  exit 1
+# Reads the ServiceAccount: whether it exists, the mark of this script, and whom its annotation names.
+link_look() {
+  local found
+  found="$("${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \
+    --output 'jsonpath={.metadata.name}|{.metadata.annotations.lastcall\.dev/identity}|{.metadata.annotations.eks\.amazonaws\.com/role-arn}')" || return
+  exists="${found%%|*}"
+  found="${found#*|}"
+  linked_by="${found%%|*}"
+  linked="${found#*|}"
+}
+# Ends the script if kubectl reaches another cluster than the one that has the issuer $1.
+right_cluster() {
+  local found form='"issuer": *"([^"]*)"'
+  if ! found="$("${kubectl[@]}" get --raw /.well-known/openid-configuration)"; then
+    echo "Note: it is not known whether kubectl reaches $cluster; its issuer cannot be read there" >&2
+    return
+  fi
+  if [[ "$found" =~ $form && "${BASH_REMATCH[1]%/}" != "${1%/}" ]]; then
+    echo "Cannot continue: kubectl reaches the cluster with the issuer ${BASH_REMATCH[1]}, and $cluster has $1; choose it with --context" >&2
+    exit 1
+  fi
+}
+# Azure compares ids without regard to case.
+same() (
+  shopt -s nocasematch
+  [[ "$1" == "$2" ]]
+)
+# Prints a command as one would type it.
+typed() {
+  printf '%q ' "$@"
+  echo
 }
 
 # Only read: the identity provider belongs to the cluster, and others use it.
@@ -205,6 +232,20 @@ if [[ "$state" == missing ]]; then
   exit 1
 fi
 
+# The installation creates the ServiceAccount; without it, nothing is changed.
+link_look
+if [[ -z "$exists" ]]; then
+  echo "Cannot continue: the ServiceAccount $namespace/$service_account does not exist; the installation creates it: docs/running.md" >&2
+  exit 1
+fi
+right_cluster "https://$issuer"
+
+if [[ -n "$linked" && "$linked" != "$role_arn" ]]; then
+  echo "Cannot continue: the annotation eks.amazonaws.com/role-arn of $namespace/$service_account names $linked, expected $role_arn; choose another ServiceAccount with --service-account, or, if nothing needs that identity anymore, remove the annotation and run this again:" >&2
+  typed "${kubectl[@]}" annotate serviceaccount "$service_account" eks.amazonaws.com/role-arn- lastcall.dev/identity- >&2
+  exit 1
+fi
+
 # Check who owns the existing resources before anything is changed.
 role_state="$(look iam list-role-tags --role-name "$role" \
   --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
@@ -212,7 +253,15 @@ own "the role $role" "$role_state" \
   "aws iam tag-role --role-name $role --tags Key=lastcall-cluster,Value=$mark"
 queue_state=missing
 queue_url="$(look sqs get-queue-url --queue-name "$queue" --query QueueUrl)"
-if [[ "$queue_url" != missing ]]; then
+if [[ "$queue_url" == missing ]]; then
+  # The response is the same if there is no access to the queue; the account's list of queues tells.
+  found="$(look sqs list-queues --queue-name-prefix "$queue" --page-size 1000 \
+    --query "QueueUrls[?ends_with(@, '/$queue')]")"
+  if [[ "$found" == */* ]]; then
+    echo "Cannot tell whose the queue $queue is: sqs list-queues has it ($found), but sqs get-queue-url responds that it does not exist, or that there is no access to it; get access to it, or wait a minute if it was just deleted, and run this again" >&2
+    exit 1
+  fi
+else
   queue_state="$(look sqs list-queue-tags --queue-url "$queue_url" --query 'Tags."lastcall-cluster"')"
 fi
 own "the queue $queue" "$queue_state" \
@@ -240,15 +289,23 @@ fi
 aws iam put-role-policy --role-name "$role" --policy-name lastcall --policy-document "$permissions"
 
 # 2. The annotation that names the role for the controller's ServiceAccount.
-"${kubectl[@]}" annotate serviceaccount "$service_account" --overwrite \
-  "eks.amazonaws.com/role-arn=$role_arn"
+if [[ -z "$linked" ]]; then
+  if [[ -n "$linked_by" && "$linked_by" != "$role_arn" ]]; then
+    "${kubectl[@]}" annotate serviceaccount "$service_account" lastcall.dev/identity-
+  fi
+  # Without --overwrite, kubectl does not replace what others have written meanwhile.
+  "${kubectl[@]}" annotate serviceaccount "$service_account" "eks.amazonaws.com/role-arn=$role_arn" \
+    "lastcall.dev/identity=$role_arn"
+fi
 
 # 3. A queue for this cluster, and the two rules that fill it.
 if [[ "$queue_url" == missing ]]; then
-  queue_url="$(aws sqs create-queue --queue-name "$queue" --tags "lastcall-cluster=$mark" \
-    --query QueueUrl --output text)"
+  # Without its attributes, this would return the address of an existing queue instead of failing.
+  queue_url="$(aws sqs create-queue --queue-name "$queue" --attributes "$queue_attributes" \
+    --tags "lastcall-cluster=$mark" --query QueueUrl --output text)"
+else
+  aws sqs set-queue-attributes --queue-url "$queue_url" --attributes "$queue_attributes"
 fi
-aws sqs set-queue-attributes --queue-url "$queue_url" --attributes "$queue_attributes"
 for rule in "$queue" "$queue-health"; do
   events="$machine_events"
   if [[ "$rule" == "$queue-health" ]]; then events="$health_events"; fi

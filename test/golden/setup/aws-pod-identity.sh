@@ -144,6 +144,15 @@ role_state="$(look iam list-role-tags --role-name "$role" \
 own "the role $role" "$role_state" \
   "aws iam tag-role --role-name $role --tags Key=lastcall-cluster,Value=$mark"
 
+if [[ "$association" != None && "$association" != missing && "$associated" == "$role_arn" ]]; then
+  association_state="$(look eks describe-pod-identity-association --cluster-name "$cluster" \
+    --association-id "$association" --query 'association.tags."lastcall-cluster"')"
+  association_arn="$(look eks describe-pod-identity-association --cluster-name "$cluster" \
+    --association-id "$association" --query association.associationArn)"
+  own "the association of $namespace/$service_account with the role $role" "$association_state" \
+    "aws eks tag-resource --resource-arn $association_arn --tags lastcall-cluster=$mark"
+fi
+
 unfinished="what was created so far is kept; run this again to complete it, or the script of --undo to remove it"
 
 # 1. The role, with the permissions that the controller needs in AWS and no others.

@@ -58,6 +58,12 @@ if [[ "$found" != "$account" ]]; then
   exit 1
 fi
 
+rest=""
+keep() {
+  echo "Kept: $1"
+  rest=", except for what is kept"
+}
+
 # Check who owns the existing resources before anything is changed.
 role_state="$(look iam list-role-tags --role-name "$role" \
   --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
@@ -65,7 +71,15 @@ own "the role $role" "$role_state" \
   "aws iam tag-role --role-name $role --tags Key=lastcall-cluster,Value=$mark"
 queue_state=missing
 queue_url="$(look sqs get-queue-url --queue-name "$queue" --query QueueUrl)"
-if [[ "$queue_url" != missing ]]; then
+if [[ "$queue_url" == missing ]]; then
+  # The response is the same if there is no access to the queue; the account's list of queues tells.
+  found="$(look sqs list-queues --queue-name-prefix "$queue" --page-size 1000 \
+    --query "QueueUrls[?ends_with(@, '/$queue')]")"
+  if [[ "$found" == */* ]]; then
+    echo "Cannot tell whose the queue $queue is: sqs list-queues has it ($found), but sqs get-queue-url responds that it does not exist, or that there is no access to it; get access to it, or wait a minute if it was just deleted, and run this again" >&2
+    exit 1
+  fi
+else
   queue_state="$(look sqs list-queue-tags --queue-url "$queue_url" --query 'Tags."lastcall-cluster"')"
 fi
 own "the queue $queue" "$queue_state" \
@@ -80,6 +94,23 @@ for rule in "$queue" "$queue-health"; do
   own "the rule $rule" "$rule_state" \
     "aws events tag-resource --resource-arn $rule_arn --tags Key=lastcall-cluster,Value=$mark"
 done
+
+association="$(look eks list-pod-identity-associations --cluster-name "$cluster" \
+  --namespace "$namespace" --service-account "$service_account" --query 'associations[0].associationId')"
+associated="$role_arn"
+if [[ "$association" != None && "$association" != missing ]]; then
+  associated="$(look eks describe-pod-identity-association --cluster-name "$cluster" \
+    --association-id "$association" --query association.roleArn)"
+fi
+
+if [[ "$association" != None && "$association" != missing && "$associated" == "$role_arn" ]]; then
+  association_state="$(look eks describe-pod-identity-association --cluster-name "$cluster" \
+    --association-id "$association" --query 'association.tags."lastcall-cluster"')"
+  association_arn="$(look eks describe-pod-identity-association --cluster-name "$cluster" \
+    --association-id "$association" --query association.associationArn)"
+  own "the association of $namespace/$service_account with the role $role" "$association_state" \
+    "aws eks tag-resource --resource-arn $association_arn --tags lastcall-cluster=$mark"
+fi
 
 # 1. The rules, and the queue with its messages.
 unfinished="still there, unless it never existed: a rule or the queue $queue, the link to the role, and the role $role; run this again to remove it"
@@ -99,13 +130,6 @@ if [[ "$queue_url" != missing ]]; then aws sqs delete-queue --queue-url "$queue_
 unfinished="still there, unless it never existed: the link to the role, and the role $role; run this again to remove it"
 
 # 2. The link between the ServiceAccount and the role.
-association="$(look eks list-pod-identity-associations --cluster-name "$cluster" \
-  --namespace "$namespace" --service-account "$service_account" --query 'associations[0].associationId')"
-associated="$role_arn"
-if [[ "$association" != None && "$association" != missing ]]; then
-  associated="$(look eks describe-pod-identity-association --cluster-name "$cluster" \
-    --association-id "$association" --query association.roleArn)"
-fi
 if [[ "$association" != None && "$association" != missing && "$associated" == "$role_arn" ]]; then
   aws eks delete-pod-identity-association --cluster-name "$cluster" --association-id "$association" >/dev/null
 fi
@@ -123,4 +147,5 @@ if [[ -n "$lost" ]]; then
   unfinished="$lost"
   exit 1
 fi
-echo "Done: everything that was set up for $namespace/$service_account of $cluster is removed."
+echo "Done: everything that was set up for $namespace/$service_account of $cluster with these options is removed$rest."
+echo "Not looked for: an annotation (--identity IRSA)."

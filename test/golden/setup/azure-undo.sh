@@ -13,7 +13,8 @@ identity='lastcall'
 role='lastcall'
 cluster_id='/subscriptions/1b2e6f80-0000-4000-8000-000000000000/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main'
 account='lastcall/lastcall'
-description='Made by lastcall setup azure for /subscriptions/1b2e6f80-0000-4000-8000-000000000000/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main'
+identity_id='/subscriptions/1b2e6f80-0000-4000-8000-000000000000/resourceGroups/shop/providers/Microsoft.ManagedIdentity/userAssignedIdentities/lastcall'
+description='Made by lastcall setup azure for /subscriptions/1b2e6f80-0000-4000-8000-000000000000/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main and lastcall/lastcall'
 old_description='Made by lastcall setup azure for the cluster main in shop'
 
 command -v az >/dev/null || { echo "Cannot continue: az is not on the PATH" >&2; exit 1; }
@@ -22,6 +23,39 @@ lost=""
 unfinished="nothing was changed"
 trap 'if [[ $? != 0 ]]; then echo "Not finished: $unfinished" >&2; fi' EXIT
 kubectl=(kubectl --namespace "$namespace")
+
+# Reads the ServiceAccount: whether it exists, the mark of this script, and whom its annotation names.
+link_look() {
+  local found
+  found="$("${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \
+    --output 'jsonpath={.metadata.name}|{.metadata.annotations.lastcall\.dev/identity}|{.metadata.annotations.azure\.workload\.identity/client-id}')" || return
+  exists="${found%%|*}"
+  found="${found#*|}"
+  linked_by="${found%%|*}"
+  linked="${found#*|}"
+}
+# Ends the script if kubectl reaches another cluster than the one that has the issuer $1.
+right_cluster() {
+  local found form='"issuer": *"([^"]*)"'
+  if ! found="$("${kubectl[@]}" get --raw /.well-known/openid-configuration)"; then
+    echo "Note: it is not known whether kubectl reaches $cluster; its issuer cannot be read there" >&2
+    return
+  fi
+  if [[ "$found" =~ $form && "${BASH_REMATCH[1]%/}" != "${1%/}" ]]; then
+    echo "Cannot continue: kubectl reaches the cluster with the issuer ${BASH_REMATCH[1]}, and $cluster has $1; choose it with --context" >&2
+    exit 1
+  fi
+}
+# Azure compares ids without regard to case.
+same() (
+  shopt -s nocasematch
+  [[ "$1" == "$2" ]]
+)
+# Prints a command as one would type it.
+typed() {
+  printf '%q ' "$@"
+  echo
+}
 
 # Prints the response of az, or "missing" if it says that there is no such resource. Any other error ends the script.
 look() {
@@ -44,12 +78,15 @@ look() {
   return 1
 }
 
-# Resource ids are compared without regard to case, as Azure does.
-same() (
-  shopt -s nocasematch
-  [[ "$1" == "$2" ]]
-)
-gone() { [[ "$(look aks show --resource-group "$group" --name "$cluster" --query id)" == missing ]]; }
+rest=""
+keep() {
+  echo "Kept: $1"
+  rest=", except for what is kept"
+}
+
+issuer="$(look aks show --resource-group "$group" --name "$cluster" --query oidcIssuerProfile.issuerUrl)"
+# The issuer may have been disabled since.
+if [[ "$issuer" != missing && "$issuer" != https://* ]]; then issuer=""; fi
 
 # Check who owns the existing resources before anything is changed.
 owner="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-cluster"')"
@@ -58,7 +95,7 @@ if [[ "$owner" != missing ]] && { ! same "$owner" "$cluster_id" || [[ "$user" !=
   echo "Cannot continue: the identity $identity already exists without the tags lastcall-cluster=$cluster_id and lastcall-account=$account; choose another name" >&2
   if [[ "$owner" == "$cluster" ]] || { same "$owner" "$cluster_id" && [[ "$user" != */* ]]; }; then
     echo "It has the tag of earlier versions of this script only. If this script created it for that ServiceAccount, mark it and run this again:" >&2
-    echo "az tag update --resource-id /subscriptions/$subscription/resourceGroups/$group/providers/Microsoft.ManagedIdentity/userAssignedIdentities/$identity --operation merge --tags lastcall-cluster=$cluster_id lastcall-account=$account" >&2
+    echo "az tag update --resource-id $identity_id --operation merge --tags lastcall-cluster=$cluster_id lastcall-account=$account" >&2
   fi
   exit 1
 fi
@@ -67,34 +104,42 @@ for suffix in cluster nodes operations; do
     --query "[0] && ([0].description || 'no description')")"
   if [[ -n "$found" ]] && ! same "$found" "$description"; then
     echo "Cannot continue: the role $role-$suffix already exists for another purpose ($found); choose another name" >&2
-    if same "$found" "$old_description"; then
-      echo "Its description is that of earlier versions of this script and does not name the subscription. If it is this cluster's, remove it with lastcall setup azure --undo of that version, and run this again." >&2
+    if same "$found" "$old_description" || same "$found" "${description% and *}"; then
+      echo "Its description is that of earlier versions of this script and does not name the subscription and the ServiceAccount. If it is this ServiceAccount's, remove it with lastcall setup azure --undo of that version, and run this again." >&2
     fi
     exit 1
   fi
 done
 
-unfinished="still there, unless it never existed: the link to the identity, the roles $role-…, the identity $identity; run this again to remove it"
-
-# 1. The link between the ServiceAccount and the identity.
 client=missing
 principal=missing
 if [[ "$owner" != missing ]]; then
   client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
   principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"
-  removed=true
-  found="$("${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \
-    --output 'jsonpath={.metadata.annotations.azure\.workload\.identity/client-id}')" || removed=false
-  if [[ "$found" == "$client" ]]; then
-    "${kubectl[@]}" annotate serviceaccount "$service_account" azure.workload.identity/client-id- || removed=false
-  fi
-  if [[ "$removed" == false ]]; then
-    if gone; then
-      echo "The cluster is gone, and the annotation azure.workload.identity/client-id with it."
-    else
-      lost="kubectl failed, so the annotation azure.workload.identity/client-id of $namespace/$service_account is still there, unless the cluster is gone; without the identity $identity it would not be recognized, so that is kept; run this again"
-    fi
-  fi
+fi
+linked=""
+linked_by=""
+if [[ "$issuer" == missing ]]; then
+  echo "The cluster is gone, and the annotation azure.workload.identity/client-id with it."
+elif link_look; then
+  if [[ -n "$issuer" ]]; then right_cluster "$issuer"; fi
+else
+  lost="kubectl failed, so the annotation azure.workload.identity/client-id of $namespace/$service_account is still there, unless the cluster is gone; the rest is removed"
+fi
+# What was written for an identity that is gone.
+if [[ "$client" == missing ]] && same "$linked_by" "$identity_id/$linked"; then client="$linked"; fi
+
+unfinished="still there, unless it never existed: the link to the identity, the roles $role-…, the identity $identity; run this again to remove it"
+
+# 1. The link between the ServiceAccount and the identity.
+if same "$linked_by" "$identity_id/$client"; then
+  ours=(lastcall.dev/identity-)
+  # Somebody may have linked the ServiceAccount to another identity since.
+  if [[ "$linked" == "$client" ]]; then ours+=(azure.workload.identity/client-id-); fi
+  "${kubectl[@]}" annotate serviceaccount "$service_account" "${ours[@]}"
+elif [[ -n "$linked" && "$linked" == "$client" ]]; then
+  keep "the annotation azure.workload.identity/client-id of $namespace/$service_account, which this script did not write. To remove it:"
+  typed "${kubectl[@]}" annotate serviceaccount "$service_account" azure.workload.identity/client-id- lastcall.dev/identity-
 fi
 
 unfinished="still there, unless it never existed: the roles $role-…, the identity $identity; run this again to remove it"
@@ -120,8 +165,8 @@ done
 
 unfinished="still there, unless it never existed: the identity $identity; run this again to remove it"
 
-# 3. The identity, with its federated credential. Its client id tells whose the annotation is.
-if [[ "$owner" != missing && -z "$lost" ]]; then
+# 3. The identity, with its federated credential.
+if [[ "$owner" != missing ]]; then
   az identity delete --subscription "$subscription" --resource-group "$group" --name "$identity" --output none
 fi
 
@@ -129,4 +174,4 @@ if [[ -n "$lost" ]]; then
   unfinished="$lost"
   exit 1
 fi
-echo "Done: everything that was set up for $namespace/$service_account of $cluster is removed."
+echo "Done: everything that was set up for $namespace/$service_account of $cluster is removed$rest."

@@ -22,7 +22,8 @@ identity='lastcall'
 role='lastcall'
 cluster_id='/subscriptions/1b2e6f80-0000-4000-8000-000000000000/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main'
 account='lastcall/lastcall'
-description='Made by lastcall setup azure for /subscriptions/1b2e6f80-0000-4000-8000-000000000000/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main'
+identity_id='/subscriptions/1b2e6f80-0000-4000-8000-000000000000/resourceGroups/shop/providers/Microsoft.ManagedIdentity/userAssignedIdentities/lastcall'
+description='Made by lastcall setup azure for /subscriptions/1b2e6f80-0000-4000-8000-000000000000/resourceGroups/shop/providers/Microsoft.ContainerService/managedClusters/main and lastcall/lastcall'
 old_description='Made by lastcall setup azure for the cluster main in shop'
 
 command -v az >/dev/null || { echo "Cannot continue: az is not on the PATH" >&2; exit 1; }
@@ -31,6 +32,39 @@ lost=""
 unfinished="nothing was changed"
 trap 'if [[ $? != 0 ]]; then echo "Not finished: $unfinished" >&2; fi' EXIT
 kubectl=(kubectl --namespace "$namespace")
+
+# Reads the ServiceAccount: whether it exists, the mark of this script, and whom its annotation names.
+link_look() {
+  local found
+  found="$("${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \
+    --output 'jsonpath={.metadata.name}|{.metadata.annotations.lastcall\.dev/identity}|{.metadata.annotations.azure\.workload\.identity/client-id}')" || return
+  exists="${found%%|*}"
+  found="${found#*|}"
+  linked_by="${found%%|*}"
+  linked="${found#*|}"
+}
+# Ends the script if kubectl reaches another cluster than the one that has the issuer $1.
+right_cluster() {
+  local found form='"issuer": *"([^"]*)"'
+  if ! found="$("${kubectl[@]}" get --raw /.well-known/openid-configuration)"; then
+    echo "Note: it is not known whether kubectl reaches $cluster; its issuer cannot be read there" >&2
+    return
+  fi
+  if [[ "$found" =~ $form && "${BASH_REMATCH[1]%/}" != "${1%/}" ]]; then
+    echo "Cannot continue: kubectl reaches the cluster with the issuer ${BASH_REMATCH[1]}, and $cluster has $1; choose it with --context" >&2
+    exit 1
+  fi
+}
+# Azure compares ids without regard to case.
+same() (
+  shopt -s nocasematch
+  [[ "$1" == "$2" ]]
+)
+# Prints a command as one would type it.
+typed() {
+  printf '%q ' "$@"
+  echo
+}
 
 # Prints the response of az, or "missing" if it says that there is no such resource. Any other error ends the script.
 look() {
@@ -53,19 +87,6 @@ look() {
   return 1
 }
 
-# Resource ids are compared without regard to case, as Azure does.
-same() (
-  shopt -s nocasematch
-  [[ "$1" == "$2" ]]
-)
-gone() { [[ "$(look aks show --resource-group "$group" --name "$cluster" --query id)" == missing ]]; }
-
-# deploy/base creates the ServiceAccount; without it, nothing is changed.
-"${kubectl[@]}" get serviceaccount "$service_account" >/dev/null || {
-  echo "Cannot continue: the ServiceAccount $namespace/$service_account does not exist; the installation creates it: docs/running.md" >&2
-  exit 1
-}
-
 # Only read: enabling these would change the cluster.
 issuer="$(look aks show --resource-group "$group" --name "$cluster" --query oidcIssuerProfile.issuerUrl)"
 webhook="$(look aks show --resource-group "$group" --name "$cluster" \
@@ -82,6 +103,14 @@ if [[ "$issuer" != https://* || "$webhook" != true ]]; then
   exit 1
 fi
 
+# The installation creates the ServiceAccount; without it, nothing is changed.
+link_look
+if [[ -z "$exists" ]]; then
+  echo "Cannot continue: the ServiceAccount $namespace/$service_account does not exist; the installation creates it: docs/running.md" >&2
+  exit 1
+fi
+right_cluster "$issuer"
+
 # Check who owns the existing resources before anything is changed.
 owner="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-cluster"')"
 user="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-account"')"
@@ -89,7 +118,7 @@ if [[ "$owner" != missing ]] && { ! same "$owner" "$cluster_id" || [[ "$user" !=
   echo "Cannot continue: the identity $identity already exists without the tags lastcall-cluster=$cluster_id and lastcall-account=$account; choose another name" >&2
   if [[ "$owner" == "$cluster" ]] || { same "$owner" "$cluster_id" && [[ "$user" != */* ]]; }; then
     echo "It has the tag of earlier versions of this script only. If this script created it for that ServiceAccount, mark it and run this again:" >&2
-    echo "az tag update --resource-id /subscriptions/$subscription/resourceGroups/$group/providers/Microsoft.ManagedIdentity/userAssignedIdentities/$identity --operation merge --tags lastcall-cluster=$cluster_id lastcall-account=$account" >&2
+    echo "az tag update --resource-id $identity_id --operation merge --tags lastcall-cluster=$cluster_id lastcall-account=$account" >&2
   fi
   exit 1
 fi
@@ -98,12 +127,24 @@ for suffix in cluster nodes operations; do
     --query "[0] && ([0].description || 'no description')")"
   if [[ -n "$found" ]] && ! same "$found" "$description"; then
     echo "Cannot continue: the role $role-$suffix already exists for another purpose ($found); choose another name" >&2
-    if same "$found" "$old_description"; then
-      echo "Its description is that of earlier versions of this script and does not name the subscription. If it is this cluster's, remove it with lastcall setup azure --undo of that version, and run this again." >&2
+    if same "$found" "$old_description" || same "$found" "${description% and *}"; then
+      echo "Its description is that of earlier versions of this script and does not name the subscription and the ServiceAccount. If it is this ServiceAccount's, remove it with lastcall setup azure --undo of that version, and run this again." >&2
     fi
     exit 1
   fi
 done
+
+client=""
+if [[ "$owner" != missing ]]; then
+  client="$(look identity show --resource-group "$group" --name "$identity" --query clientId)"
+  principal="$(look identity show --resource-group "$group" --name "$identity" --query principalId)"
+fi
+
+if [[ -n "$linked" && "$linked" != "$client" ]] && ! same "$linked_by" "$identity_id/$linked"; then
+  echo "Cannot continue: the annotation azure.workload.identity/client-id of $namespace/$service_account names $linked, expected that of the identity $identity; choose another ServiceAccount with --service-account, or, if nothing needs that identity anymore, remove the annotation and run this again:" >&2
+  typed "${kubectl[@]}" annotate serviceaccount "$service_account" azure.workload.identity/client-id- lastcall.dev/identity- >&2
+  exit 1
+fi
 
 unfinished="what was created so far is kept; run this again to complete it, or the script of --undo to remove it"
 
@@ -154,8 +195,19 @@ az identity federated-credential "$verb" --subscription "$subscription" --identi
   --resource-group "$group" --name lastcall --issuer "$issuer" \
   --subject "system:serviceaccount:$namespace:$service_account" \
   --audiences api://AzureADTokenExchange --output none
-"${kubectl[@]}" annotate serviceaccount "$service_account" --overwrite \
-  "azure.workload.identity/client-id=$client"
+if [[ "$linked" != "$client" ]] && same "$linked_by" "$identity_id/$linked"; then
+  "${kubectl[@]}" annotate serviceaccount "$service_account" azure.workload.identity/client-id- lastcall.dev/identity-
+  linked=""
+  linked_by=""
+fi
+if [[ -z "$linked" ]]; then
+  if [[ -n "$linked_by" && "$linked_by" != "$identity_id/$client" ]]; then
+    "${kubectl[@]}" annotate serviceaccount "$service_account" lastcall.dev/identity-
+  fi
+  # Without --overwrite, kubectl does not replace what others have written meanwhile.
+  "${kubectl[@]}" annotate serviceaccount "$service_account" "azure.workload.identity/client-id=$client" \
+    "lastcall.dev/identity=$identity_id/$client"
+fi
 
 echo "Done: $namespace/$service_account of $cluster has the identity $identity."
 echo "The controller's pods need the label azure.workload.identity/use: \"true\", which restarts them:"

@@ -86,28 +86,24 @@ unfinished="what was created so far is kept; run this again to complete it, or t
 
 # 1. The role, with the permissions that the controller needs on Compute Engine and no others.
 deleted="$(look iam roles describe "$role" --project "$project" --format 'value(deleted)')"
-case "$deleted" in
-  missing)
-    gcloud iam roles create "$role" --project "$project" --title Lastcall \
-      --description "$mark" --stage GA --permissions "$permissions" --quiet
-    ;;
-  True)
-    # The id of a deleted role stays reserved for some weeks.
+if [[ "$deleted" == missing ]]; then
+  gcloud iam roles create "$role" --project "$project" --title Lastcall \
+    --description "$mark" --stage GA --permissions "$permissions" --quiet
+else
+  # The id of a deleted role stays reserved for some weeks, and others get back what they had by it.
+  if [[ "$deleted" == True ]]; then
     gcloud iam roles undelete "$role" --project "$project" --quiet
-    gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
-    ;;
-  *)
-    rest="$(others "$members" "$member")"
-    rest="$(others "$rest" "$member with a condition")"
-    if [[ -n "$rest" ]]; then
-      echo "Others have the role $role, too, so it keeps the permissions that it has:"
-      echo "$rest"
-      gcloud iam roles update "$role" --project "$project" --add-permissions "$permissions" --quiet
-    else
-      gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
-    fi
-    ;;
-esac
+  fi
+  rest="$(others "$members" "$member")"
+  rest="$(others "$rest" "$member with a condition")"
+  how=--permissions
+  if [[ -n "$rest" ]]; then
+    echo "Others have the role $role, too, so it keeps the permissions that it has:"
+    echo "$rest"
+    how=--add-permissions
+  fi
+  gcloud iam roles update "$role" --project "$project" "$how" "$permissions" --quiet
+fi
 
 # 2. The role for the ServiceAccount of the controller; no Google service account is needed.
 grant() {

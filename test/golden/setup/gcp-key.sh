@@ -79,24 +79,37 @@ member="serviceAccount:$account"
 account_state="$(look iam service-accounts describe "$account" --project "$project" \
   --format 'value(description)')"
 
+list_keys() {
+  gcloud iam service-accounts keys list --iam-account "$account" --project "$project" \
+    --managed-by user --format 'value(name.basename())'
+}
 keys=""
-if [[ "$account_state" != missing ]]; then
-  keys="$(gcloud iam service-accounts keys list --iam-account "$account" --project "$project" \
-    --managed-by user --format 'value(name.basename())')"
-fi
+if [[ "$account_state" != missing ]]; then keys="$(list_keys)"; fi
 
 secret="$service_account-key"
-key="$("${kubectl[@]}" get secret "$secret" --ignore-not-found \
-  --output 'go-template={{with .data}}{{with index . "key-id"}}{{base64decode .}}{{else}}?{{end}}{{else}}?{{end}}')"
-if [[ "$key" == "?" ]]; then
-  echo "Cannot continue: the Secret $namespace/$secret exists, and this script did not create it; choose another name with --service-account" >&2
+secret_look() {
+  local found
+  found="$("${kubectl[@]}" get secret "$secret" --ignore-not-found \
+    --output 'go-template={{with .metadata.annotations}}{{with index . "lastcall.dev/identity"}}{{.}}{{else}}?{{end}}{{else}}?{{end}} {{with .data}}{{with index . "key-id"}}{{base64decode .}}{{else}}?{{end}}{{else}}?{{end}}')" || return
+  owner="${found%% *}"
+  key="${found#* }"
+}
+# Whether there is a Secret that others created, or that this script created for another account.
+foreign() { [[ -n "$owner" && "$owner" != "$account" ]]; }
+secret_look
+if foreign; then
+  echo "Cannot continue: the Secret $namespace/$secret has the annotation lastcall.dev/identity=$owner, expected $account: this script did not create it for that account; choose another name with --service-account" >&2
+  if [[ "$owner" == "?" ]] && listed "$keys" "$key"; then
+    echo "Its key is one of $account. If this script created it, mark it and run this again:" >&2
+    echo "kubectl --namespace $namespace annotate secret $secret lastcall.dev/identity=$account" >&2
+  fi
   exit 1
 fi
 if [[ -n "$key" ]] && ! listed "$keys" "$key"; then
-  echo "Cannot continue: the Secret $namespace/$secret has the key $key, which $account does not have; delete the Secret, and run this again" >&2
+  echo "Cannot continue: the Secret $namespace/$secret has the key $key, which $account does not list; if the key is new, wait a minute, otherwise run the script of --undo, and then this again" >&2
   exit 1
 fi
-if [[ -z "$key" ]]; then
+if [[ -z "$owner" ]]; then
   # Before there is a key: whether the namespace exists, and a Secret may be created.
   "${kubectl[@]}" create secret generic "$secret" --dry-run=server >/dev/null
 fi
@@ -107,28 +120,24 @@ unfinished="what was created so far is kept; run this again to complete it, or t
 
 # 1. The role, with the permissions that the controller needs on Compute Engine and no others.
 deleted="$(look iam roles describe "$role" --project "$project" --format 'value(deleted)')"
-case "$deleted" in
-  missing)
-    gcloud iam roles create "$role" --project "$project" --title Lastcall \
-      --description "$mark" --stage GA --permissions "$permissions" --quiet
-    ;;
-  True)
-    # The id of a deleted role stays reserved for some weeks.
+if [[ "$deleted" == missing ]]; then
+  gcloud iam roles create "$role" --project "$project" --title Lastcall \
+    --description "$mark" --stage GA --permissions "$permissions" --quiet
+else
+  # The id of a deleted role stays reserved for some weeks, and others get back what they had by it.
+  if [[ "$deleted" == True ]]; then
     gcloud iam roles undelete "$role" --project "$project" --quiet
-    gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
-    ;;
-  *)
-    rest="$(others "$members" "$member")"
-    rest="$(others "$rest" "$member with a condition")"
-    if [[ -n "$rest" ]]; then
-      echo "Others have the role $role, too, so it keeps the permissions that it has:"
-      echo "$rest"
-      gcloud iam roles update "$role" --project "$project" --add-permissions "$permissions" --quiet
-    else
-      gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
-    fi
-    ;;
-esac
+  fi
+  rest="$(others "$members" "$member")"
+  rest="$(others "$rest" "$member with a condition")"
+  how=--permissions
+  if [[ -n "$rest" ]]; then
+    echo "Others have the role $role, too, so it keeps the permissions that it has:"
+    echo "$rest"
+    how=--add-permissions
+  fi
+  gcloud iam roles update "$role" --project "$project" "$how" "$permissions" --quiet
+fi
 
 # 2. A Google service account, with the role.
 if [[ "$account_state" == missing ]]; then
@@ -155,27 +164,39 @@ done
 create_key() (
   folder="$(mktemp -d)"
   made=""
-  # Without the Secret, the key would be one that nobody uses and nobody knows.
+  # Without the Secret, the key would be one that nobody uses and nobody knows. An error does not tell
+  # whether the Secret was created.
   clean() {
     rm -r "$folder"
-    if [[ -n "$made" ]]; then
+    if [[ -n "$made" ]] && ! { secret_look && [[ "$key" == "$made" ]]; }; then
       gcloud iam service-accounts keys delete "$made" --iam-account "$account" \
         --project "$project" --quiet
     fi
   }
   trap clean EXIT
-  gcloud iam service-accounts keys create "$folder/service-account-key.json" --iam-account "$account" \
-    --project "$project" --quiet
+  if ! gcloud iam service-accounts keys create "$folder/service-account-key.json" --iam-account "$account" \
+    --project "$project" --quiet; then
+    # The key may exist all the same, and nobody has it. Nothing shows who created a key.
+    list_keys | while IFS= read -r one; do
+      if listed "$keys" "$one"; then continue; fi
+      echo "A key of $account has been created since this script began. If nobody else did that, delete it:"
+      echo "gcloud iam service-accounts keys delete $one --iam-account $account --project $project --quiet"
+    done
+    exit 1
+  fi
   if [[ ! "$(< "$folder/service-account-key.json")" =~ \"private_key_id\":\ *\"([0-9a-f]+)\" ]]; then
     echo "Cannot read the id of the new key of $account: delete the key in the console" >&2
     exit 1
   fi
   made="${BASH_REMATCH[1]}"
+  # With its mark from the start, so that an undo knows whose it is, wherever this is interrupted.
   "${kubectl[@]}" create secret generic "$secret" "--from-literal=key-id=$made" \
-    "--from-file=service-account-key.json=$folder/service-account-key.json"
+    "--from-file=service-account-key.json=$folder/service-account-key.json" --dry-run=client --output json |
+    "${kubectl[@]}" annotate --local --filename - --output json "lastcall.dev/identity=$account" |
+    "${kubectl[@]}" create --filename -
   made=""
 )
-if [[ -z "$key" ]]; then create_key; fi
+if [[ -z "$owner" ]]; then create_key; fi
 
 echo "Done: the Secret $namespace/$secret has a key of $account, which has the role $role in $project."
 echo "Install the chart with --set secret.googleServiceAccountSecret.name=$secret, and with policies."

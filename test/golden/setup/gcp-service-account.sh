@@ -47,11 +47,38 @@ look() {
   return 1
 }
 
-# deploy/base creates the ServiceAccount; without it, nothing is changed.
 kubectl=(kubectl --kubeconfig '/home/me/my kube/config' --context 'it'\''s mine' --namespace "$namespace")
-"${kubectl[@]}" get serviceaccount "$service_account" >/dev/null || {
-  echo "Cannot continue: the ServiceAccount $namespace/$service_account does not exist; the installation creates it: docs/running.md" >&2
-  exit 1
+# Reads the ServiceAccount: whether it exists, the mark of this script, and whom its annotation names.
+link_look() {
+  local found
+  found="$("${kubectl[@]}" get serviceaccount "$service_account" --ignore-not-found \
+    --output 'jsonpath={.metadata.name}|{.metadata.annotations.lastcall\.dev/identity}|{.metadata.annotations.iam\.gke\.io/gcp-service-account}')" || return
+  exists="${found%%|*}"
+  found="${found#*|}"
+  linked_by="${found%%|*}"
+  linked="${found#*|}"
+}
+# Ends the script if kubectl reaches another cluster than the one that has the issuer $1.
+right_cluster() {
+  local found form='"issuer": *"([^"]*)"'
+  if ! found="$("${kubectl[@]}" get --raw /.well-known/openid-configuration)"; then
+    echo "Note: it is not known whether kubectl reaches $cluster; its issuer cannot be read there" >&2
+    return
+  fi
+  if [[ "$found" =~ $form && "${BASH_REMATCH[1]%/}" != "${1%/}" ]]; then
+    echo "Cannot continue: kubectl reaches the cluster with the issuer ${BASH_REMATCH[1]}, and $cluster has $1; choose it with --context" >&2
+    exit 1
+  fi
+}
+# Azure compares ids without regard to case.
+same() (
+  shopt -s nocasematch
+  [[ "$1" == "$2" ]]
+)
+# Prints a command as one would type it.
+typed() {
+  printf '%q ' "$@"
+  echo
 }
 
 # Only read: enabling Workload Identity would change the cluster and its nodes.
@@ -61,6 +88,14 @@ if [[ "$pool" != "$project.svc.id.goog" ]]; then
   echo "Cannot continue: the cluster $cluster does not use Workload Identity of $project, see docs/cloud/gcp.md" >&2
   exit 1
 fi
+
+# The installation creates the ServiceAccount; without it, nothing is changed.
+link_look
+if [[ -z "$exists" ]]; then
+  echo "Cannot continue: the ServiceAccount $namespace/$service_account does not exist; the installation creates it: docs/running.md" >&2
+  exit 1
+fi
+right_cluster "https://container.googleapis.com/v1/projects/$project/locations/$location/clusters/$cluster"
 
 # Check who owns the existing resources before anything is changed.
 found="$(look iam roles describe "$role" --project "$project" --format 'value(description)')"
@@ -103,34 +138,36 @@ if [[ "$account_state" != missing ]]; then
     --flatten 'bindings[].members' --format 'value(bindings.members,bindings.role,bindings.condition.yesno(yes="with a condition",no=""))' | words)"
 fi
 
+if [[ -n "$linked" && "$linked" != "$account" ]]; then
+  echo "Cannot continue: the annotation iam.gke.io/gcp-service-account of $namespace/$service_account names $linked, expected $account; choose another ServiceAccount with --service-account, or, if nothing needs that identity anymore, remove the annotation and run this again:" >&2
+  typed "${kubectl[@]}" annotate serviceaccount "$service_account" iam.gke.io/gcp-service-account- lastcall.dev/identity- >&2
+  exit 1
+fi
+
 members="$(holders)"
 
 unfinished="what was created so far is kept; run this again to complete it, or the script of --undo to remove it"
 
 # 1. The role, with the permissions that the controller needs on Compute Engine and no others.
 deleted="$(look iam roles describe "$role" --project "$project" --format 'value(deleted)')"
-case "$deleted" in
-  missing)
-    gcloud iam roles create "$role" --project "$project" --title Lastcall \
-      --description "$mark" --stage GA --permissions "$permissions" --quiet
-    ;;
-  True)
-    # The id of a deleted role stays reserved for some weeks.
+if [[ "$deleted" == missing ]]; then
+  gcloud iam roles create "$role" --project "$project" --title Lastcall \
+    --description "$mark" --stage GA --permissions "$permissions" --quiet
+else
+  # The id of a deleted role stays reserved for some weeks, and others get back what they had by it.
+  if [[ "$deleted" == True ]]; then
     gcloud iam roles undelete "$role" --project "$project" --quiet
-    gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
-    ;;
-  *)
-    rest="$(others "$members" "$member")"
-    rest="$(others "$rest" "$member with a condition")"
-    if [[ -n "$rest" ]]; then
-      echo "Others have the role $role, too, so it keeps the permissions that it has:"
-      echo "$rest"
-      gcloud iam roles update "$role" --project "$project" --add-permissions "$permissions" --quiet
-    else
-      gcloud iam roles update "$role" --project "$project" --permissions "$permissions" --quiet
-    fi
-    ;;
-esac
+  fi
+  rest="$(others "$members" "$member")"
+  rest="$(others "$rest" "$member with a condition")"
+  how=--permissions
+  if [[ -n "$rest" ]]; then
+    echo "Others have the role $role, too, so it keeps the permissions that it has:"
+    echo "$rest"
+    how=--add-permissions
+  fi
+  gcloud iam roles update "$role" --project "$project" "$how" "$permissions" --quiet
+fi
 
 # 2. A Google service account, with the role.
 if [[ "$account_state" == missing ]]; then
@@ -153,14 +190,22 @@ for attempt in 1 2 3 4 5; do
 done
 
 # 3. The controller's ServiceAccount may impersonate it, and its annotation names it.
+if [[ -z "$linked" ]]; then
+  if [[ -n "$linked_by" && "$linked_by" != "$account" ]]; then
+    "${kubectl[@]}" annotate serviceaccount "$service_account" lastcall.dev/identity-
+  fi
+  # Without --overwrite, kubectl does not replace what others have written meanwhile.
+  "${kubectl[@]}" annotate serviceaccount "$service_account" "iam.gke.io/gcp-service-account=$account" \
+    "lastcall.dev/identity=$account"
+fi
 if listed "$users" "$link with a condition"; then
   echo "Kept: the permission of $user to impersonate $account, with its condition"
-else
+elif ! listed "$users" "$link"; then
+  "${kubectl[@]}" annotate serviceaccount "$service_account" --overwrite \
+    "lastcall.dev/identity-permission=$account"
   gcloud iam service-accounts add-iam-policy-binding "$account" --project "$project" \
     --condition=None --role roles/iam.workloadIdentityUser --member "$user" --quiet >/dev/null
 fi
-"${kubectl[@]}" annotate serviceaccount "$service_account" --overwrite \
-  "iam.gke.io/gcp-service-account=$account"
 
 echo "Done: $namespace/$service_account has the role $role in $project."
 echo "It may take a few minutes until the permissions take effect."

@@ -1,13 +1,13 @@
 import { LastcallError } from "../../../errors.ts";
+import { linkCheck, linkFunctions, linkLook } from "../../setup/account-link.ts";
 import {
   type AccountChoice,
-  accountCheck,
   accountForms,
-  annotationRemoval,
   assignments,
   checkForms,
   endReport,
   type Form,
+  keeping,
   kubectlArray,
   lookFunction,
   madeBy,
@@ -19,12 +19,25 @@ import {
   undoEnd,
   unfinishedNow,
 } from "../../setup/shell-script.ts";
+import {
+  agentLook,
+  annotationStep,
+  association,
+  associationCheck,
+  associationLook,
+  associationOwner,
+  issuerLook,
+  link,
+  undoAnnotation,
+  undoAssociation,
+  undoIssuerLook,
+} from "./account-link.ts";
 import { type AwsUse, awsPermissionsFor } from "./permissions.ts";
+import { queueLook, queueStep, undoQueue } from "./queue-steps.ts";
 import {
   type AwsPlace,
   arnOf,
   healthEvents,
-  issuerPlace,
   machineEvents,
   permissionDocument,
   podIdentityTrust,
@@ -79,12 +92,13 @@ export function awsSetupScript(choice: AwsSetupChoice): string {
     documents(choice),
     checks(["aws", ...kubectlOf(choice)]),
     ...(choice.identity === "IRSA"
-      ? [accountLook(choice), issuerLook]
+      ? [kubectlOn(choice), issuerLook, linkLook('"https://$issuer"'), linkCheck(link)]
       : [associationCheck, agentLook]),
     ownershipLook(choice),
+    ...(choice.identity === "IRSA" ? [] : [associationOwner]),
     unfinishedNow(partlyCreated),
     roleStep,
-    choice.identity === "IRSA" ? annotation : association,
+    choice.identity === "IRSA" ? annotationStep : association,
     ...(choice.queue === undefined ? [] : [queueStep]),
     done(choice),
   ];
@@ -98,18 +112,23 @@ export function awsUndoScript(choice: AwsSetupChoice): string {
     head("Undo", "Removes what `lastcall setup aws` created, and nothing else", []),
     variables(choice),
     checks(["aws", ...kubectlOf(choice)]),
-    ...(choice.identity === "IRSA" ? [kubectlArray(choice)] : []),
+    keeping,
     ownershipLook(choice),
+    ...(choice.identity === "IRSA"
+      ? [kubectlOn(choice), undoIssuerLook]
+      : [associationLook, associationOwner]),
     ...(choice.queue === undefined ? [] : [undoQueue]),
     unfinishedNow(partlyRemoved(`the link to the role, and the role $role`)),
     choice.identity === "IRSA" ? undoAnnotation : undoAssociation,
     unfinishedNow(partlyRemoved("the role $role")),
     undoRole,
-    undoEnd(
-      'echo "Done: everything that was set up for $namespace/$service_account of $cluster is removed."',
-    ),
+    undoEnd(undoDone(choice)),
   ];
   return `${parts.join("\n\n")}\n`;
+}
+
+function kubectlOn(choice: AwsSetupChoice): string {
+  return `${kubectlArray(choice)}\n${linkFunctions(link)}`;
 }
 
 function kubectlOf({ identity }: AwsSetupChoice): readonly string[] {
@@ -227,37 +246,6 @@ own() {
   exit 1
 }`;
 
-function accountLook(choice: AwsSetupChoice): string {
-  return `# deploy/base creates the ServiceAccount; without it, nothing is changed.
-${kubectlArray(choice)}
-${accountCheck}`;
-}
-
-const issuerLook = `# Only read: the identity provider belongs to the cluster, and others use it.
-issuer="$(aws eks describe-cluster --name "$cluster" --query cluster.identity.oidc.issuer --output text)"
-if [[ ! "$issuer" =~ ^https://[A-Za-z0-9./_-]+$ ]]; then
-  echo "Cannot continue: the cluster $cluster has no OIDC issuer, found $issuer" >&2
-  exit 1
-fi
-issuer="\${issuer#https://}"
-trust="\${trust//${issuerPlace}/$issuer}"
-provider="\${role_arn%:role/*}:oidc-provider/$issuer"
-state="$(look iam get-open-id-connect-provider --open-id-connect-provider-arn "$provider" \\
-  --query Url)"
-if [[ "$state" == missing ]]; then
-  echo "Cannot continue: IAM has no identity provider for the cluster's issuer, create it with" >&2
-  echo "aws iam create-open-id-connect-provider --url https://$issuer --client-id-list sts.amazonaws.com" >&2
-  exit 1
-fi`;
-
-const agentLook = `# Only read: EKS Auto Mode has the agent built in; other clusters need the add-on.
-addon="$(look eks describe-addon --cluster-name "$cluster" --addon-name eks-pod-identity-agent \\
-  --query addon.status)" || echo "Note: it is not known whether $cluster has the add-on eks-pod-identity-agent" >&2
-if [[ "$addon" == missing ]]; then
-  echo "Note: $cluster does not have the add-on eks-pod-identity-agent; unless it runs in Auto Mode, create it with" >&2
-  echo "aws eks create-addon --cluster-name $cluster --addon-name eks-pod-identity-agent" >&2
-fi`;
-
 /** Finds the owners of existing resources before anything is changed. */
 function ownershipLook({ queue }: AwsSetupChoice): string {
   const ofRole = `# Check who owns the existing resources before anything is changed.
@@ -268,42 +256,6 @@ own "the role $role" "$role_state" \\
   return queue === undefined ? ofRole : `${ofRole}\n${queueLook}`;
 }
 
-const queueLook = `queue_state=missing
-queue_url="$(look sqs get-queue-url --queue-name "$queue" --query QueueUrl)"
-if [[ "$queue_url" != missing ]]; then
-  queue_state="$(look sqs list-queue-tags --queue-url "$queue_url" --query 'Tags."lastcall-cluster"')"
-fi
-own "the queue $queue" "$queue_state" \\
-  "aws sqs tag-queue --queue-url $queue_url --tags lastcall-cluster=$mark"
-for rule in "$queue" "$queue-health"; do
-  rule_arn="$(look events describe-rule --name "$rule" --query Arn)"
-  rule_state=missing
-  if [[ "$rule_arn" != missing ]]; then
-    rule_state="$(look events list-tags-for-resource --resource-arn "$rule_arn" \\
-      --query "Tags[?Key=='lastcall-cluster'].Value | [0]")"
-  fi
-  own "the rule $rule" "$rule_state" \\
-    "aws events tag-resource --resource-arn $rule_arn --tags Key=lastcall-cluster,Value=$mark"
-done`;
-
-const associationLook = `association="$(look eks list-pod-identity-associations --cluster-name "$cluster" \\
-  --namespace "$namespace" --service-account "$service_account" --query 'associations[0].associationId')"
-associated="$role_arn"
-if [[ "$association" != None && "$association" != missing ]]; then
-  associated="$(look eks describe-pod-identity-association --cluster-name "$cluster" \\
-    --association-id "$association" --query association.roleArn)"
-fi`;
-
-const associationCheck = `${associationLook}
-if [[ "$association" == missing ]]; then
-  echo "Cannot continue: there is no cluster $cluster in $AWS_REGION" >&2
-  exit 1
-fi
-if [[ "$associated" != "$role_arn" ]]; then
-  echo "Cannot continue: $namespace/$service_account already has the role $associated, expected $role_arn" >&2
-  exit 1
-fi`;
-
 const roleStep = `# 1. The role, with the permissions that the controller needs in AWS and no others.
 if [[ "$role_state" == missing ]]; then
   aws iam create-role --role-name "$role" --assume-role-policy-document "$trust" \\
@@ -312,40 +264,6 @@ else
   aws iam update-assume-role-policy --role-name "$role" --policy-document "$trust"
 fi
 aws iam put-role-policy --role-name "$role" --policy-name lastcall --policy-document "$permissions"`;
-
-const association = `# 2. The role for the ServiceAccount of the controller; it needs no annotation.
-if [[ "$association" == None ]]; then
-  # A new role is not visible everywhere at once.
-  for attempt in 1 2 3 4 5; do
-    if aws eks create-pod-identity-association --cluster-name "$cluster" --namespace "$namespace" \\
-      --service-account "$service_account" --role-arn "$role_arn" \\
-      --tags "lastcall-cluster=$mark" >/dev/null; then break; fi
-    if [[ "$attempt" == 5 ]]; then echo "Cannot associate $service_account with $role_arn" >&2; exit 1; fi
-    sleep "$attempt"
-  done
-fi`;
-
-const annotation = `# 2. The annotation that names the role for the controller's ServiceAccount.
-"\${kubectl[@]}" annotate serviceaccount "$service_account" --overwrite \\
-  "eks.amazonaws.com/role-arn=$role_arn"`;
-
-const queueStep = `# 3. A queue for this cluster, and the two rules that fill it.
-if [[ "$queue_url" == missing ]]; then
-  queue_url="$(aws sqs create-queue --queue-name "$queue" --tags "lastcall-cluster=$mark" \\
-    --query QueueUrl --output text)"
-fi
-aws sqs set-queue-attributes --queue-url "$queue_url" --attributes "$queue_attributes"
-for rule in "$queue" "$queue-health"; do
-  events="$machine_events"
-  if [[ "$rule" == "$queue-health" ]]; then events="$health_events"; fi
-  aws events put-rule --name "$rule" --event-pattern "$events" --state ENABLED \\
-    --description 'Instance events for Lastcall' \\
-    --tags "Key=lastcall-cluster,Value=$mark" >/dev/null
-  # put-targets exits with 0 even if it does not add the target.
-  failed="$(aws events put-targets --rule "$rule" --targets "Id=lastcall,Arn=$queue_arn" \\
-    --query FailedEntryCount --output text)"
-  if [[ "$failed" != 0 ]]; then echo "Cannot send events of the rule $rule to $queue_arn" >&2; exit 1; fi
-done`;
 
 function done({ queue }: AwsSetupChoice): string {
   return [
@@ -358,34 +276,21 @@ function done({ queue }: AwsSetupChoice): string {
   ].join("\n");
 }
 
-const undoQueue = `# 1. The rules, and the queue with its messages.
-${unfinishedNow(partlyRemoved("a rule or the queue $queue, the link to the role, and the role $role"))}
-for rule in "$queue" "$queue-health"; do
-  found="$(look events describe-rule --name "$rule" --query Arn)"
-  if [[ "$found" != missing ]]; then
-    # A rule of a setup that was interrupted has none.
-    target="$(look events list-targets-by-rule --rule "$rule" --query "Targets[?Id=='lastcall'].Id")"
-    if [[ "$target" == *lastcall* ]]; then
-      aws events remove-targets --rule "$rule" --ids lastcall >/dev/null
-    fi
-    aws events delete-rule --name "$rule"
-  fi
-done
-if [[ "$queue_url" != missing ]]; then aws sqs delete-queue --queue-url "$queue_url"; fi`;
-
-const undoAssociation = `# 2. The link between the ServiceAccount and the role.
-${associationLook}
-if [[ "$association" != None && "$association" != missing && "$associated" == "$role_arn" ]]; then
-  aws eks delete-pod-identity-association --cluster-name "$cluster" --association-id "$association" >/dev/null
-fi`;
-
-const undoAnnotation = `# 2. The link between the ServiceAccount and the role.
-gone() { [[ "$(look eks describe-cluster --name "$cluster" --query cluster.status)" == missing ]]; }
-${annotationRemoval("eks.amazonaws.com/role-arn", '"$role_arn"')}`;
-
 const undoRole = `# 3. The role.
 if [[ "$role_state" != missing ]]; then
   found="$(look iam get-role-policy --role-name "$role" --policy-name lastcall --query PolicyName)"
   if [[ "$found" != missing ]]; then aws iam delete-role-policy --role-name "$role" --policy-name lastcall; fi
   aws iam delete-role --role-name "$role"
 fi`;
+
+/** What the options do not name is not looked for. */
+function undoDone({ identity, queue }: AwsSetupChoice): string {
+  const others = [
+    identity === "IRSA"
+      ? "an association (--identity PodIdentity)"
+      : "an annotation (--identity IRSA)",
+    ...(queue === undefined ? ["a queue (--queue)"] : []),
+  ];
+  return `echo "Done: everything that was set up for $namespace/$service_account of $cluster with these options is removed$rest."
+echo "Not looked for: ${others.join(", ")}."`;
+}
