@@ -52,6 +52,14 @@ describe.each([
     expect(changes().filter((call) => call.includes("|create-"))).toEqual([]);
   });
 
+  it("does the same with version 1 of AWS's command line, whose errors all end with 255", async () => {
+    aws.put("version-1");
+    const before = aws.standing();
+    expect(await setup(options)).toMatchObject({ code: 0, err: "" });
+    expect(await setup({ ...options, undo: true })).toMatchObject({ code: 0, err: "" });
+    expect(aws.standing()).toEqual(before);
+  });
+
   it("removes everything with --undo, and nothing when run again", async () => {
     const before = aws.standing();
     await setup(options);

@@ -4,15 +4,20 @@ import { type FakeTools, makeFakeTools } from "./fake-tools.ts";
 /**
  * The account 123456789012 in bash, with EKS, IAM, SQS and EventBridge as far as the setup uses
  * them. As in AWS, a thing can be created only once, a thing that others depend on cannot be
- * deleted. An error has the exit code 254 and the form of the AWS CLI: its return codes are
- * documented, and the form is that of botocore's ClientError.
+ * deleted. An error has the exit code 254 (255 in `version-1`) and the form of the AWS CLI: its
+ * return codes are documented, and the form is that of botocore's ClientError.
  */
 const aws = `
 operation=""
 IFS=-
 for word in $2; do operation+="\${word^}"; done
 IFS='|'
-fail() { echo "An error occurred ($1) when calling the $operation operation: \${2-for the test}" >&2; exit 254; }
+fail() {
+  local text="An error occurred ($1) when calling the $operation operation: \${2-for the test}"
+  if has version-1; then echo $'\\n'"$text" >&2; exit 255; fi
+  echo "$text" >&2
+  exit 254
+}
 ours() { if has "$1"; then get "$1"; else fail "$2"; fi; }
 case "$1 $2" in
   "sts get-caller-identity") echo 123456789012 ;;

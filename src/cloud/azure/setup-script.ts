@@ -197,7 +197,7 @@ ${look}`;
 const look = lookFunction({
   tool: "az",
   flags: ' --subscription "$subscription" --output tsv',
-  exitCode: 3,
+  exitCode: "3",
   message: `"("(ResourceNotFound|ResourceGroupNotFound|NotFound)")"|"The Resource '".*"' was not found"|"Resource group '".*"' could not be found"`,
 });
 

@@ -217,7 +217,7 @@ fi`;
 const look = lookFunction({
   tool: "gcloud",
   flags: "",
-  exitCode: 1,
+  exitCode: "1",
   message: '"ERROR: (gcloud."[a-z.-]+") NOT_FOUND: "',
 });
 

@@ -112,7 +112,8 @@ export interface Absence {
   /** The tool, and what is added to each call. */
   readonly tool: string;
   readonly flags: string;
-  readonly exitCode: number;
+  /** A pattern of bash. */
+  readonly exitCode: string;
   /** A bash regular expression for the message. */
   readonly message: string;
 }

@@ -156,7 +156,7 @@ look() {
     answer="$(aws "$@" --output text 2>&1 >/dev/null)" || status=$?
     if [[ "$status" != 0 ]]; then break; fi
   done
-  if [[ "$status" == 254 && "$answer" =~ "An error occurred ("(NoSuchEntity|ResourceNotFoundException|AWS.SimpleQueueService.NonExistentQueue|QueueDoesNotExist)") when calling" ]]; then
+  if [[ "$status" == 25[45] && "$answer" =~ "An error occurred ("(NoSuchEntity|ResourceNotFoundException|AWS.SimpleQueueService.NonExistentQueue|QueueDoesNotExist)") when calling" ]]; then
     echo missing
     return
   fi

@@ -219,13 +219,14 @@ fi`;
 }
 
 /**
- * The exit code is documented ("AWS CLI return codes": 254 if the service returned an error), the
- * form of the message is botocore's, and the codes are those of the four services' API references.
+ * The exit code is documented ("AWS CLI return codes": 254 if the service returned an error, in
+ * version 1 of the tool 255 for every error), the form of the message is botocore's, and the codes
+ * are those of the four services' API references.
  */
 const look = lookFunction({
   tool: "aws",
   flags: " --output text",
-  exitCode: 254,
+  exitCode: "25[45]",
   message:
     '"An error occurred ("(NoSuchEntity|ResourceNotFoundException|AWS.SimpleQueueService.NonExistentQueue|QueueDoesNotExist)") when calling"',
 });
