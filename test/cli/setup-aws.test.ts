@@ -353,7 +353,9 @@ describe("lastcall setup aws --undo", () => {
     const options = { ...plain, identity: "IRSA", undo: true };
     const { code, out } = await runSetupOn(withoutCluster(aws), options);
     expect(code).toBe(0);
-    expect(out).toContain("The cluster is gone, and the annotation eks.amazonaws.com/role-arn");
+    expect(out).toContain(
+      "The cluster main is gone, and the annotation eks.amazonaws.com/role-arn",
+    );
     expect(aws.has("role")).toBe(false);
   });
 

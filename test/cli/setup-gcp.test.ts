@@ -328,7 +328,7 @@ describe("lastcall setup gcp --undo --apply", () => {
     gcloud.put("cluster-gone");
     const cluster = { cluster: "main", location: "europe-west1" };
     expect(await setup({ ...account, ...cluster, undo: true })).toBe(0);
-    expect(printed).toContain("The cluster is gone, and the annotation");
+    expect(printed).toContain("The cluster main is gone, and the annotation");
   });
 });
 

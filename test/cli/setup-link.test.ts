@@ -88,6 +88,20 @@ describe.each(links)("the ServiceAccount of lastcall setup %s", (name, annotatio
     expect(tools.standing()).toEqual(before);
   });
 
+  it("is not looked for with --undo in a cluster that is gone, whatever kubectl reaches", async () => {
+    fresh(name);
+    await setup();
+    // A cluster of Google is one of the listed ones.
+    if (tools.has("clusters")) tools.put("clusters", "us-east1/other");
+    else without("cluster");
+    tools.put("issuer", "https://elsewhere.example/");
+    tools.forget();
+    const { code, out } = await undo();
+    expect(code).toBe(0);
+    expect(out).toContain(`The cluster main is gone, and the annotation ${annotation} with it;`);
+    expect(tools.calls().filter((call) => call.startsWith("kubectl"))).toEqual([]);
+  });
+
   it("is taken as that of the cluster with a note if kubectl may not read the issuer", async () => {
     fresh(name);
     tools.put("issuer-refused");

@@ -113,7 +113,7 @@ export function azureUndoScript(choice: AzureSetupChoice): string {
     variables(choice),
     checks(choice),
     keeping,
-    undoClusterLook,
+    issuerLook,
     identityLook,
     undoClientLook,
     unfinishedNow(
@@ -227,10 +227,6 @@ if [[ "$issuer" != https://* || "$webhook" != true ]]; then
   echo "az aks update --resource-group $group --name $cluster --enable-oidc-issuer --enable-workload-identity" >&2
   exit 1
 fi`;
-
-const undoClusterLook = `${issuerLook}
-# The issuer may have been disabled since.
-if [[ "$issuer" != missing && "$issuer" != https://* ]]; then issuer=""; fi`;
 
 const identityLook = `# Check who owns the existing resources before anything is changed.
 owner="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-cluster"')"

@@ -43,7 +43,7 @@ if foreign; then
   echo "Cannot continue: the Secret $namespace/$secret has the annotation ${identityAnnotation}=$owner, expected $account: this script did not create it for that account; choose another name with --service-account" >&2
   if [[ "$owner" == "?" ]] && listed "$keys" "$key"; then
     echo "Its key is one of $account. If this script created it, mark it and run this again:" >&2
-    echo "kubectl --namespace $namespace annotate secret $secret ${identityAnnotation}=$account" >&2
+    typed "\${kubectl[@]}" annotate secret "$secret" "${identityAnnotation}=$account" >&2
   fi
   exit 1
 fi

@@ -28,7 +28,7 @@ function jsonPath(annotation: string): string {
   return `{.metadata.annotations.${annotation.replaceAll(".", "\\.")}}`;
 }
 
-/** Defines `link_look`, `right_cluster` and `typed`. */
+/** Defines `link_look`, `right_cluster` and `same`. */
 export function linkFunctions({ annotation }: AccountLink): string {
   const paths = ["{.metadata.name}", jsonPath(identityAnnotation), jsonPath(annotation)];
   return `# Reads the ServiceAccount: whether it exists, the mark of this script, and whom its annotation names.
@@ -57,12 +57,7 @@ right_cluster() {
 same() (
   shopt -s nocasematch
   [[ "$1" == "$2" ]]
-)
-# Prints a command as one would type it.
-typed() {
-  printf '%q ' "$@"
-  echo
-}`;
+)`;
 }
 
 /** Reads the ServiceAccount before anything is changed; `issuer` is the cluster's, if known. */
@@ -110,16 +105,16 @@ fi`;
 
 /**
  * Reads the link before an undo changes anything. The cluster is often deleted first; `issuer` is
- * "missing" then, and empty if nobody knows. If kubectl fails, the rest is removed, and the script
- * ends with that error.
+ * "missing" then, and no address if nobody knows it. If kubectl fails, the rest is removed, and the
+ * script ends with that error.
  */
 export function undoLinkLook({ annotation }: AccountLink): string {
   return `linked=""
 linked_by=""
 if [[ "$issuer" == missing ]]; then
-  echo "The cluster is gone, and the annotation ${annotation} with it."
+  echo "The cluster $cluster is gone, and the annotation ${annotation} with it; if that is not its name, run this again with the right one."
 elif link_look; then
-  if [[ -n "$issuer" ]]; then right_cluster "$issuer"; fi
+  if [[ "$issuer" == https://* ]]; then right_cluster "$issuer"; fi
 else
   lost="kubectl failed, so the annotation ${annotation} of $namespace/$service_account is still there, unless the cluster is gone; the rest is removed"
 fi`;

@@ -72,14 +72,21 @@ export function toolChecks(tools: readonly string[]): string {
     .join("\n");
 }
 
-/** Defines `kubectl` as a bash array with the chosen cluster and namespace. */
+/**
+ * Defines `kubectl` as a bash array with the chosen cluster and namespace, and `typed`, which
+ * prints a command as one would type it.
+ */
 export function kubectlArray({ kubeconfig, context }: AccountChoice): string {
   const flags = [
     ...(kubeconfig === undefined ? [] : ["--kubeconfig", shellQuoted(kubeconfig)]),
     ...(context === undefined ? [] : ["--context", shellQuoted(context)]),
     '--namespace "$namespace"',
   ];
-  return `kubectl=(kubectl ${flags.join(" ")})`;
+  return `kubectl=(kubectl ${flags.join(" ")})
+typed() {
+  printf '%q ' "$@"
+  echo
+}`;
 }
 
 /** The header line that says what made the script, and what a second run does. */

@@ -182,6 +182,10 @@ if [[ "$found" != "$account" ]]; then
 fi
 
 kubectl=(kubectl --kubeconfig '/home/me/my kube/config' --context 'it'\''s mine' --namespace "$namespace")
+typed() {
+  printf '%q ' "$@"
+  echo
+}
 # Reads the ServiceAccount: whether it exists, the mark of this script, and whom its annotation names.
 link_look() {
   local found
@@ -209,11 +213,6 @@ same() (
   shopt -s nocasematch
   [[ "$1" == "$2" ]]
 )
-# Prints a command as one would type it.
-typed() {
-  printf '%q ' "$@"
-  echo
-}
 
 # Only read: the identity provider belongs to the cluster, and others use it.
 issuer="$(aws eks describe-cluster --name "$cluster" --query cluster.identity.oidc.issuer --output text)"

@@ -23,6 +23,10 @@ lost=""
 unfinished="nothing was changed"
 trap 'if [[ $? != 0 ]]; then echo "Not finished: $unfinished" >&2; fi' EXIT
 kubectl=(kubectl --namespace "$namespace")
+typed() {
+  printf '%q ' "$@"
+  echo
+}
 
 # Reads the ServiceAccount: whether it exists, the mark of this script, and whom its annotation names.
 link_look() {
@@ -51,11 +55,6 @@ same() (
   shopt -s nocasematch
   [[ "$1" == "$2" ]]
 )
-# Prints a command as one would type it.
-typed() {
-  printf '%q ' "$@"
-  echo
-}
 
 # Prints the response of az, or "missing" if it says that there is no such resource. Any other error ends the script.
 look() {
@@ -85,8 +84,6 @@ keep() {
 }
 
 issuer="$(look aks show --resource-group "$group" --name "$cluster" --query oidcIssuerProfile.issuerUrl)"
-# The issuer may have been disabled since.
-if [[ "$issuer" != missing && "$issuer" != https://* ]]; then issuer=""; fi
 
 # Check who owns the existing resources before anything is changed.
 owner="$(look identity show --resource-group "$group" --name "$identity" --query 'tags."lastcall-cluster"')"
@@ -120,9 +117,9 @@ fi
 linked=""
 linked_by=""
 if [[ "$issuer" == missing ]]; then
-  echo "The cluster is gone, and the annotation azure.workload.identity/client-id with it."
+  echo "The cluster $cluster is gone, and the annotation azure.workload.identity/client-id with it; if that is not its name, run this again with the right one."
 elif link_look; then
-  if [[ -n "$issuer" ]]; then right_cluster "$issuer"; fi
+  if [[ "$issuer" == https://* ]]; then right_cluster "$issuer"; fi
 else
   lost="kubectl failed, so the annotation azure.workload.identity/client-id of $namespace/$service_account is still there, unless the cluster is gone; the rest is removed"
 fi

@@ -32,6 +32,10 @@ lost=""
 unfinished="nothing was changed"
 trap 'if [[ $? != 0 ]]; then echo "Not finished: $unfinished" >&2; fi' EXIT
 kubectl=(kubectl --namespace "$namespace")
+typed() {
+  printf '%q ' "$@"
+  echo
+}
 
 # Reads the ServiceAccount: whether it exists, the mark of this script, and whom its annotation names.
 link_look() {
@@ -60,11 +64,6 @@ same() (
   shopt -s nocasematch
   [[ "$1" == "$2" ]]
 )
-# Prints a command as one would type it.
-typed() {
-  printf '%q ' "$@"
-  echo
-}
 
 # Prints the response of az, or "missing" if it says that there is no such resource. Any other error ends the script.
 look() {

@@ -46,6 +46,10 @@ look() {
 }
 
 kubectl=(kubectl --kubeconfig '/home/me/my kube/config' --context 'it'\''s mine' --namespace "$namespace")
+typed() {
+  printf '%q ' "$@"
+  echo
+}
 
 # Check who owns the existing resources before anything is changed.
 found="$(look iam roles describe "$role" --project "$project" --format 'value(description)')"
@@ -101,7 +105,7 @@ if foreign; then
   echo "Cannot continue: the Secret $namespace/$secret has the annotation lastcall.dev/identity=$owner, expected $account: this script did not create it for that account; choose another name with --service-account" >&2
   if [[ "$owner" == "?" ]] && listed "$keys" "$key"; then
     echo "Its key is one of $account. If this script created it, mark it and run this again:" >&2
-    echo "kubectl --namespace $namespace annotate secret $secret lastcall.dev/identity=$account" >&2
+    typed "${kubectl[@]}" annotate secret "$secret" "lastcall.dev/identity=$account" >&2
   fi
   exit 1
 fi

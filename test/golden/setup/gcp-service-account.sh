@@ -48,6 +48,10 @@ look() {
 }
 
 kubectl=(kubectl --kubeconfig '/home/me/my kube/config' --context 'it'\''s mine' --namespace "$namespace")
+typed() {
+  printf '%q ' "$@"
+  echo
+}
 # Reads the ServiceAccount: whether it exists, the mark of this script, and whom its annotation names.
 link_look() {
   local found
@@ -75,11 +79,6 @@ same() (
   shopt -s nocasematch
   [[ "$1" == "$2" ]]
 )
-# Prints a command as one would type it.
-typed() {
-  printf '%q ' "$@"
-  echo
-}
 
 # Only read: enabling Workload Identity would change the cluster and its nodes.
 pool="$(gcloud container clusters describe "$cluster" --project "$project" --location "$location" \
