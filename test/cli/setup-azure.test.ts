@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { rmSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { makeFakeAz } from "../support/fake-az.ts";
@@ -141,8 +142,11 @@ describe("lastcall setup azure", () => {
     const { code, out, err } = await setup({ undo: true });
     expect(code).toMatchObject({ code: "SCRIPT_FAILED" });
     expect(out).not.toContain("Done");
-    const list = `az role assignment list --subscription ${subscription} --role lastcall-cluster --all`;
+    const list = `az role assignment list --subscription ${subscription} --all`;
     expect(err).toContain(list);
+    const command = /^az role assignment list .*$/m.exec(err)?.[0] ?? "";
+    const listed = spawnSync("bash", ["-c", command], { env: { PATH: az.path }, encoding: "utf8" });
+    expect(listed).toMatchObject({ status: 0, stdout: "grant-lastcall-cluster\n" });
   });
 
   it("waits for a new identity to propagate", async () => {

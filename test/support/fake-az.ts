@@ -4,7 +4,8 @@ import { type FakeTools, makeFakeTools } from "./fake-tools.ts";
 /**
  * A subscription in bash, with AKS, identities and roles as far as the setup uses them. As in
  * Azure, a role that is assigned cannot be deleted. A `show` of what does not exist ends with 3,
- * and its error begins with the code of the response (Azure/azure-cli issues 6612 and 14913).
+ * and its error begins with the code of the response (Azure/azure-cli issues 6612 and 14913). The
+ * list of all assignments cannot be limited to a role by its name (issues 16876 and 29407).
  */
 const az = `
 absent() { echo "($1) The Resource was not found." >&2; exit 3; }
@@ -37,14 +38,20 @@ case "$1 $2 $3" in
     role="role-$(flag --name)"
     if has "$role"; then
       case "$(flag --query)" in
-        '[0].name') echo some-uuid ;;
+        '[0].name') echo "uuid-of-$(flag --name)" ;;
         *) text="$(get "$role")"; text="\${text#*\\"Description\\": \\"}"; echo "\${text%%\\"*}" ;;
       esac
     fi ;;
   "role definition create") role="role-$(name_of "$(flag --role-definition)")"; ! has "$role" || refuse "exists"; put "$role" "$(flag --role-definition)" ;;
   "role definition update") role="role-$(name_of "$(flag --role-definition)")"; has "$role" || refuse "none"; put "$role" "$(flag --role-definition)" ;;
   "role definition delete") ! has "grant-$(flag --name)" || refuse "(RoleDefinitionHasAssignments)"; drop "role-$(flag --name)" ;;
-  "role assignment list") ! has "grant-$(flag --role)" || echo "grant-$(flag --role)" ;;
+  "role assignment list")
+    if [[ "$line" == *'|--all'* ]]; then
+      [[ "$line" != *'|--role|'* ]] || refuse "No value for given attribute"
+      # Such as [?ends_with(roleDefinitionId, '/uuid')].id
+      name="$(flag --query)"; name="\${name#*/uuid-of-}"; name="\${name%%[!A-Za-z0-9-]*}"
+    else name="$(flag --role)"; fi
+    ! has "grant-$name" || echo "grant-$name" ;;
   "role assignment create")
     if has slow-principal; then drop slow-principal; refuse "(PrincipalNotFound)"; fi
     has "role-$(flag --role)" || refuse "none"

@@ -335,20 +335,22 @@ echo "It may take a few minutes until the permissions take effect."`;
 const undoAccount = `# 1. The link between the ServiceAccount and the identity.
 ${linkRemoval(link)}`;
 
+/** With --all, az looks for a role by its name nowhere, and fails (Azure/azure-cli issue 29407). */
 const undoRoles = `# 2. The roles; one that is still assigned cannot be deleted.
 for suffix in cluster nodes operations; do
   name="$role-$suffix"
   found="$(look role definition list --name "$name" --custom-role-only true --query '[0].name')"
   if [[ -z "$found" ]]; then continue; fi
   if [[ "$principal" != missing ]]; then
-    ids="$(look role assignment list --assignee "$principal" --role "$name" --all --query '[].id')"
+    ids="$(look role assignment list --assignee "$principal" --all \\
+      --query "[?ends_with(roleDefinitionId, '/$found')].id")"
     while IFS= read -r id; do
       [[ -z "$id" ]] || az role assignment delete --subscription "$subscription" --ids "$id" --output none
     done <<< "$ids"
   fi
   if ! az role definition delete --subscription "$subscription" --name "$name" --custom-role-only true --output none; then
     echo "Cannot delete the role $name. If it is still assigned, as to an identity that was deleted before, this lists the assignments:" >&2
-    echo "az role assignment list --subscription $subscription --role $name --all --output table --query '[].{id: id, principal: principalName}'" >&2
+    echo "az role assignment list --subscription $subscription --all --output table --query \\"[?ends_with(roleDefinitionId, '/$found')].{id: id, principal: principalName}\\"" >&2
     echo "Remove those that nobody needs with az role assignment delete --ids ID, and run this again" >&2
     exit 1
   fi
