@@ -59,7 +59,7 @@ right_cluster() {
     exit 1
   fi
 }
-# Azure compares ids without regard to case.
+# Some clouds compare ids without regard to case.
 same() (
   shopt -s nocasematch
   [[ "$1" == "$2" ]]
