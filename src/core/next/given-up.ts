@@ -41,9 +41,11 @@ export function longestWriteMs(departure: Departure, policy: Policy): Millis | u
 
 /** No fault holds a node for ever, and none is known to the log alone. */
 export function watched(found: StepFinding, evaluation: Evaluation): StepFinding {
-  const { trouble, now, scene, status } = evaluation;
-  // Nothing has been requested of a machine that is not recorded.
-  const { machine } = scene.departure.status;
+  const { trouble, now, scene, status, memory } = evaluation;
+  // Nothing has been requested of a machine that is not recorded, or of one whose last look has
+  // found pods that have to leave first.
+  const isKept = memory.late !== undefined && memory.unansweredMs === undefined;
+  const machine = isKept ? undefined : scene.departure.status.machine;
   const mostMs = mostFailingMs(
     { ...scene.departure, status: { ...status, machine } },
     scene.policy,

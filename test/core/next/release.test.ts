@@ -289,6 +289,27 @@ describe("a release that is refused by a cloud that shows nothing of its machine
   });
 });
 
+describe("a release whose last look has found pods, while the budgets may not be listed", () => {
+  const machine = { id: "id-1", mode: "Recreate" } as const;
+  const { awaitMachineMs } = policy.instance;
+  const facts = { pods: known([]), budgets: failed() };
+  const scene = aScene({ departure: { status: { ...releasing, machine } }, node: marked(), facts });
+  const late = { ...start, late: ["uid-late"], lateSinceAt: at(0), target: marked() };
+
+  it("is given up in the server's words, since nothing was requested", () => {
+    const early = next(scene, late, timeAt(awaitMachineMs - 1, 2));
+    expect(early.status.phase).toBe("Releasing");
+    const { status } = next(scene, early.memory, timeAt(awaitMachineMs, 3));
+    expect(status).toMatchObject({ phase: "RollingBack", reason: "RequestRefused" });
+    expect(status.message).toContain("403: no");
+  });
+
+  it("goes on if a request may have been accepted before", () => {
+    const memory = { ...late, unansweredMs: 0 };
+    expect(next(scene, memory, timeAt(2 * awaitMachineMs, 2)).status.phase).toBe("Releasing");
+  });
+});
+
 it("a machine that is gone is released, although its Node may not be deleted", () => {
   const machine = { id: "id-1", mode: "Recreate" } as const;
   const departure = { status: { ...releasing, machine } };
