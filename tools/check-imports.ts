@@ -103,7 +103,7 @@ const mayImportInCore: Readonly<Record<string, readonly string[]>> = {
   limits: ["time", "reason", "cluster", "policy", "departure"],
   capacity: ["cluster", "policy"],
   action: ["time", "json", "cluster", "policy", "departure"],
-  "drain-plan": ["time", "cluster", "policy", "departure", "capacity"],
+  "drain-plan": ["time", "reason", "cluster", "policy", "departure", "capacity"],
   drain: [
     ...["time", "chance", "reason", "cluster", "policy", "departure", "capacity", "drain-plan"],
   ],

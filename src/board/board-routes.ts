@@ -2,6 +2,7 @@ import type { Fleet, NodePods } from "../contracts/cluster.ts";
 import type { PageAnswer, PageRequest, PageRoutes, PageStream } from "../contracts/http-route.ts";
 import type { KubeObject } from "../contracts/kube-api.ts";
 import { answersByName, type HasReleaser } from "../core/policy/release-answer.ts";
+import { inEnglish } from "../core/reason/english.ts";
 import type { Instant } from "../core/time/time.ts";
 import { messageOf } from "../errors.ts";
 import { readAct, readActRequest } from "./act/act.ts";
@@ -74,7 +75,8 @@ async function answerNode(
   const found = await podsOn(name, { fleet, pods });
   const recordOf = (departure: string) => drainLog.of(departure);
   const page = nodePage(name, { ...found, view: fleet.view(), recordOf, now: now() });
-  if (page === undefined) return { status: 404, json: { problem: `There is no node ${name}` } };
+  if (page === undefined)
+    return { status: 404, json: { problem: inEnglish({ says: "act.NoNode", node: name }) } };
   return { status: 200, json: page };
 }
 

@@ -9,6 +9,7 @@ import type { PlannedDeparture, PlannedReason, PolicyPlan } from "../core/plan/f
 import type { HeadlineLine, OperationStanding, UnreadList } from "../core/plan/headline.ts";
 import type { PolicyStandingReason } from "../core/plan/policy-standing.ts";
 import type { Cause } from "../core/policy/action.ts";
+import type { Saying } from "../core/reason/english.ts";
 import type { Reason } from "../core/reason/reason.ts";
 import { type Instant, type Millis, plus } from "../core/time/time.ts";
 
@@ -246,8 +247,7 @@ export interface PolicyCard extends Identified {
   readonly wantedMs: Millis | null;
   readonly reachedMs: Millis | null;
   readonly bestMs: Millis | null;
-  /** The core's own sentence. */
-  readonly forecast: string;
+  readonly forecast: Saying;
   /** How many departures are held back. */
   readonly held: number;
   readonly freezeUntil: Instant | null;

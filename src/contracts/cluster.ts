@@ -22,6 +22,7 @@ import type { NoticeUpdate } from "../core/notice/notice.ts";
 import type { PolicyCondition, PolicyStatus, SoonStanding } from "../core/plan/plan-status.ts";
 import type { Cause } from "../core/policy/action.ts";
 import type { BadPolicy, Policy } from "../core/policy/policy.ts";
+import type { Sentence } from "../core/reason/english.ts";
 import type { Instant, Millis } from "../core/time/time.ts";
 import type { ActionPorts } from "./action-runner.ts";
 import type { LifecycleHooks, ReleaserChoice } from "./cloud.ts";
@@ -369,7 +370,7 @@ export interface NamedDeparture {
 export type OperatorResult =
   | { readonly kind: "Done" }
   /** Somebody else has changed it since; `found` is the current value. */
-  | { readonly kind: "Changed"; readonly found: string };
+  | { readonly kind: "Changed"; readonly found: Sentence };
 
 /**
  * What the controller reads and acts through. Assembled by the command, or by tests with the model

@@ -21,6 +21,7 @@ import { type Departure, departureFinalizer, policyNameOf } from "../core/depart
 import { departureLabels, policyLabel } from "../core/departure/departure-labels.ts";
 import { fieldsOf, instantOf } from "../core/json/json-field.ts";
 import type { NoticeUpdate } from "../core/notice/notice.ts";
+import type { Sentence } from "../core/reason/english.ts";
 import { formatInstant, type Instant } from "../core/time/time.ts";
 import { callerName } from "./caller-name.ts";
 import {
@@ -170,7 +171,7 @@ function patchOf(path: string, body?: unknown): KubeRequest {
 /** The maximum number of attempts: an object that another writer has changed is read again. */
 const mostTries = 4;
 
-const gone: OperatorResult = { kind: "Changed", found: "it no longer exists" };
+const gone: OperatorResult = { kind: "Changed", found: { says: "change.Gone" } };
 
 export class KubeOperatorWrites implements OperatorWrites {
   readonly #api: KubeSender;
@@ -184,10 +185,10 @@ export class KubeOperatorWrites implements OperatorWrites {
     return this.#patch(nodePath(node.name), {
       metadata: { annotations: { [holdAnnotation]: value, [holdByAnnotation]: by } },
       refusal: ({ metadata = {} }) => {
-        if (metadata.uid !== node.uid) return "another node has its name now";
+        if (metadata.uid !== node.uid) return { says: "change.OtherNode" };
         const found = metadata.annotations?.[holdAnnotation] ?? null;
         if (found === node.seen) return undefined;
-        return found === null ? "it no longer has a hold" : `its hold is ${JSON.stringify(found)}`;
+        return { says: "change.Hold", value: found === null ? undefined : JSON.stringify(found) };
       },
     });
   }
@@ -199,7 +200,7 @@ export class KubeOperatorWrites implements OperatorWrites {
       refusal: (object) => {
         const found = instantOf(fieldsOf(fieldsOf(object.spec).gates).freezeUntil) ?? null;
         if (found === policy.seen) return undefined;
-        return found === null ? "it is no longer frozen" : `frozen until ${formatInstant(found)}`;
+        return { says: "change.Freeze", until: found ?? undefined };
       },
     });
   }
@@ -210,7 +211,7 @@ export class KubeOperatorWrites implements OperatorWrites {
     const answer = await this.#api.send(request);
     if (isGone(answer)) return gone;
     if (isConflict(answer)) {
-      return { kind: "Changed", found: "another departure has its name now" };
+      return { kind: "Changed", found: { says: "change.OtherDeparture" } };
     }
     if (answer.status >= 300) throw objectError(request, answer);
     return { kind: "Done" };
@@ -255,5 +256,5 @@ interface CheckedChange {
   readonly metadata?: { readonly annotations: Readonly<Record<string, string | null>> };
   readonly spec?: Readonly<Record<string, unknown>>;
   /** What differs from what the user saw; undefined if nothing does. */
-  readonly refusal: (object: KubeObject) => string | undefined;
+  readonly refusal: (object: KubeObject) => Sentence | undefined;
 }

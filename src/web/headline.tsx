@@ -1,5 +1,6 @@
 import { reasonWords } from "../board/reason-words.ts";
 import type { HeadlineTone, WaitingCount } from "../core/plan/headline.ts";
+import { inEnglish } from "../core/reason/english.ts";
 import type { VNode } from "./preact.ts";
 import type { PageView } from "./view-state.ts";
 import { readableAtOnce } from "./words/sentence.tsx";
@@ -20,8 +21,8 @@ export function Headline({ view }: { readonly view: PageView }): VNode {
               </span>
               <span dir="auto">{one.policy ?? words.headlineSubjects[one.subject]}</span>
             </dt>
-            <dd dir="auto" title={one.text}>
-              {readableAtOnce(one.text, view)}
+            <dd dir="auto" title={inEnglish(one.says)}>
+              {readableAtOnce(one.says, view)}
               <Waiting view={view} waiting={one.waiting} />
             </dd>
           </div>

@@ -6,11 +6,12 @@ import type { KubeApi, KubeRequest } from "../../src/contracts/kube-api.ts";
 import { seededRng } from "../../src/core/chance/chance.ts";
 import { decide } from "../../src/core/decide.ts";
 import { cronProblem } from "../../src/core/limits/windows.ts";
+import { inEnglish, type Saying } from "../../src/core/reason/english.ts";
 import { hours, type Instant, instant, plus } from "../../src/core/time/time.ts";
 import { KubeDepartureStore, KubeOperatorWrites } from "../../src/kube/departure-store.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
 import { KubeNodePods } from "../../src/kube/node/node-pods.ts";
-import { translated } from "../../src/web/words/sentence.tsx";
+import { translated } from "../../src/web/words/translated.ts";
 import { everyMachine } from "../core/fleet-builder.ts";
 import {
   dawn,
@@ -22,7 +23,7 @@ import {
 } from "../support/model-world.ts";
 
 let world: ModelWorld;
-let acts: Pick<OperatorActs, "preview" | "perform">;
+let acts: ReturnType<typeof heard>;
 let fleet: KubeFleet;
 let writes: string[];
 let refuse: (request: KubeRequest) => boolean;
@@ -66,38 +67,36 @@ beforeEach(async () => {
 });
 afterEach(() => {
   over.abort();
-  for (const text of said) expect([text, englishIn(text)]).toEqual([text, []]);
+  for (const one of said) expect([one, englishIn(one)]).toEqual([one, []]);
 });
 
 /** Everything said to a person, except the API server's own messages. */
-let said: string[];
+let said: Saying[];
 
 /** The English words left in a Japanese sentence, apart from names and times. */
-function englishIn(text: string): readonly string[] {
+function englishIn(saying: Saying): readonly string[] {
   const kept =
     /n\d[\w-]*|lifetime\.max|lastcall\.dev\/hold|cordon|"4h"|none|[\d-]+T[\d:.]+Z|spot\b|Pod/g;
-  return (
-    translated(`${text}.`, "ja")
-      .replaceAll(kept, "")
-      .match(/[A-Za-z]+/g) ?? []
-  );
+  const text = translated(saying, "ja").replaceAll(kept, "");
+  return text.match(/[A-Za-z]+/g) ?? [];
 }
 
-function hear(...texts: readonly (string | null)[]): void {
-  for (const text of texts) if (text !== null && !text.includes("eve may not")) said.push(text);
+function hear(...sayings: readonly Saying[]): void {
+  for (const one of sayings) if (!inEnglish(one).includes("eve may not")) said.push(one);
 }
 
-function heard(of: OperatorActs): Pick<OperatorActs, "preview" | "perform"> {
+/** As a person reads it in English. */
+function heard(of: OperatorActs) {
   return {
-    preview: async (act) => {
-      const preview = await of.preview(act);
-      hear(...preview.says, preview.refusal);
-      return preview;
+    preview: async (act: BoardAct) => {
+      const { says, refusal, ...preview } = await of.preview(act);
+      hear(...says, ...(refusal === null ? [] : [refusal]));
+      return { ...preview, says: says.map(inEnglish), refusal: refusal && inEnglish(refusal) };
     },
-    perform: async (request) => {
-      const answer = await of.perform(request);
-      hear(answer.says);
-      return answer;
+    perform: async (request: Parameters<OperatorActs["perform"]>[0]) => {
+      const { kind, says } = await of.perform(request);
+      hear(says);
+      return { kind, says: inEnglish(says) };
     },
   };
 }

@@ -3,7 +3,7 @@ import { endSentence, pastDeparture } from "../../src/board/outcome/ended-depart
 import { FleetNews } from "../../src/cli/demo/fleet-picture.ts";
 import type { Departure, Outcome } from "../../src/core/departure/departure.ts";
 import { instant } from "../../src/core/time/time.ts";
-import { translated } from "../../src/web/words/sentence.tsx";
+import { translated } from "../../src/web/words/translated.ts";
 
 const endedAt = instant(Date.UTC(2026, 10, 20, 12));
 const message = "n1 is gone: its Node object was deleted.";

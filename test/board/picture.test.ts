@@ -8,6 +8,7 @@ import type { NodeFacts } from "../../src/core/cluster/node.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
 import { defaultPolicy, type Policy } from "../../src/core/policy/policy.ts";
 import type { ReleaseAnswers } from "../../src/core/policy/release-answer.ts";
+import { inEnglish } from "../../src/core/reason/english.ts";
 import {
   formatInstant,
   hours,
@@ -156,7 +157,7 @@ it("says in the headline that a departure is late, as the policy does", () => {
     badPolicies: [],
   };
   const [line] = boardPicture(whole, { now, state }).fleet.headline;
-  expect(line?.text).toContain("The departure is late");
+  expect(line && inEnglish(line.says)).toContain("The departure is late");
 });
 
 it("does not change while only time passes", () => {

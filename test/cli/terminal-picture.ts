@@ -53,9 +53,9 @@ export const policy: PolicyCard = {
 
 export const line = (
   subject: HeadlineLine["subject"],
-  text: string,
+  says: string,
   more: Partial<HeadlineLine> = {},
-): HeadlineLine => ({ subject, text, policy: null, tone: "Good", waiting: [], ...more });
+): HeadlineLine => ({ subject, says, policy: null, tone: "Good", waiting: [], ...more });
 
 export const headline: readonly HeadlineLine[] = [
   line("Policy", "All 3 departures are on schedule", { policy: "spot" }),

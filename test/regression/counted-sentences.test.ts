@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { translated } from "../../src/web/words/sentence.tsx";
+import { inEnglish } from "../../src/core/reason/english.ts";
+import { translated } from "../../src/web/words/translated.ts";
 import { sentenceTable } from "./sentence-table.ts";
 
 /** What only doctor, the audit, previews and the page's own texts say. */
@@ -11,8 +12,9 @@ const kept = /\bn\d+\b|\bno( token)?$|spot|Pod|lifetime\.max|Allow|Ready|nodeSel
 describe("in Japanese no English is left of a sentence with a number:", () => {
   it.each(sentenceTable.filter(([what]) => !saysOnlyEnglish.test(what)))(
     "%s",
-    (_, ...[, ...said]) => {
-      const left = said.map((text) => translated(text, "ja").replaceAll(kept, ""));
+    (_, say, ...said) => {
+      const all = [...said, ...[0, 1, 2, 1000].map(say)];
+      const left = all.map((one) => translated(one, "ja").replaceAll(kept, ""));
       expect(left.filter((text) => /[A-Za-z]{2,}/.test(text))).toEqual([]);
     },
   );
@@ -20,6 +22,6 @@ describe("in Japanese no English is left of a sentence with a number:", () => {
 
 describe("a sentence with a number reads well:", () => {
   it.each(sentenceTable)("%s", (_, say, ...said) => {
-    expect([0, 1, 2, 1000].map((count) => say(count))).toEqual(said);
+    expect([0, 1, 2, 1000].map((count) => inEnglish(say(count)))).toEqual(said);
   });
 });

@@ -1,11 +1,12 @@
 import { explainForecast } from "../../src/core/plan/explain-forecast.ts";
 import type { Forecast, PolicyPlan } from "../../src/core/plan/fleet-plan.ts";
+import type { Saying } from "../../src/core/reason/english.ts";
 import { aPolicy, daily } from "../core/fleet-builder.ts";
 
 /** A sentence that names a number, with none, one, two and a thousand. */
 export type Row = readonly [
   what: string,
-  say: (count: number) => string,
+  say: (count: number) => Saying,
   none: string,
   one: string,
   two: string,

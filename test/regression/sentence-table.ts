@@ -11,6 +11,7 @@ import { fleetHeadline, type HeadlineFacts } from "../../src/core/plan/headline.
 import { planFleet } from "../../src/core/plan/plan.ts";
 import { policyStanding } from "../../src/core/plan/policy-standing.ts";
 import type { ReleaseStanding } from "../../src/core/policy/release-answer.ts";
+import type { Saying } from "../../src/core/reason/english.ts";
 import { hours, plus } from "../../src/core/time/time.ts";
 import { type DoctorFacts, known } from "../../src/doctor/facts.ts";
 import { doctorReport } from "../../src/doctor/report.ts";
@@ -21,16 +22,16 @@ import { budgetOf, green, nodeOf } from "../doctor/green-facts.ts";
 import { pod } from "../doctor/red-cases.ts";
 import { forecastSentences, inTime, type Row } from "./forecast-sentences.ts";
 
-/** Sentences that name a number, each with none, one, two and a thousand. */
+/** SentenceTable that name a number, each with none, one, two and a thousand. */
 
 const now = at("2026-11-20T12:00:00Z");
 const names = (count: number) => Array.from({ length: count }, (_, place) => `n${place + 1}`);
 const nodes = (count: number) => names(count).map((name) => aNode(name, { createdAt: now }));
 
-function headline(subject: string, facts: Partial<HeadlineFacts>): string {
+function headline(subject: string, facts: Partial<HeadlineFacts>): Saying {
   const fleet = { nodes: [], policies: [aPolicy()], departures: [], badPolicies: [], ...facts };
   const lines = fleetHeadline({ ...fleet, plan: planFleet({ ...fleet, at: now }) });
-  return lines.find((line) => line.subject === subject)?.text ?? "";
+  return lines.find((line) => line.subject === subject)?.says ?? "";
 }
 
 /** Of a policy with one departure. */
@@ -271,7 +272,7 @@ export const sentenceTable: readonly Row[] = [
   ],
   [
     "a freeze",
-    (count) => forcedSays(names(count).map((name) => ({ name, deadlineAt: now }))).join("; "),
+    (count) => forcedSays(names(count).map((name) => ({ name, deadlineAt: now }))),
     "",
     "n1 leaves at its deadline 2026-11-20T12:00:00Z even so",
     "2 nodes leave at their deadlines even so, the first at 2026-11-20T12:00:00Z: n1",

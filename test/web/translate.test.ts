@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 import { type DrainReason, drainReasons } from "../../src/core/departure/drain-reason.ts";
 import { explainDrain } from "../../src/core/drain-plan/drain-plan-report.ts";
 import { explainPlan } from "../../src/core/plan/plan-report.ts";
+import { inEnglish, type Sentence } from "../../src/core/reason/english.ts";
+import { englishNotPlanned } from "../../src/core/reason/english-plan.ts";
 import { explain, reasons } from "../../src/core/reason/reason.ts";
 import { formatInstant, hours, instant, minutes, plus } from "../../src/core/time/time.ts";
-import { translated } from "../../src/web/words/sentence.tsx";
-import { notPlanned } from "../../src/web/words/sentences-japanese.ts";
+import { translated } from "../../src/web/words/translated.ts";
 
 const at = instant(Date.UTC(2026, 10, 20, 9, 30));
 const japanese = (text: string): string => translated(text, "ja");
@@ -84,7 +85,7 @@ describe("in Japanese", () => {
   );
 
   it("the sentence of a node without a plan does, too, for each reason that has one", () => {
-    for (const reason of Object.keys(notPlanned) as (keyof typeof notPlanned)[]) {
+    for (const reason of Object.keys(englishNotPlanned) as (keyof typeof englishNotPlanned)[]) {
       const english = explainPlan(reason, { node: "n1", policy: "spot", detail: "by-karpenter" });
       const text = japanese(english);
       expect(englishIn(text, ["spot", "by-karpenter", "n1"])).toEqual([]);
@@ -193,15 +194,11 @@ describe("in Japanese", () => {
     ],
     [
       "budgets hold back 2 departures past the deadline: 1 node at once in a zone; 2 nodes would hold none back",
-      "予算やウェーブのため 2 件の出発が期限を過ぎて遅れます: ゾーンごとに同時に 1 台、2 台なら遅れません",
+      "予算のため 2 件の出発が期限を過ぎて遅れます: ゾーンごとに同時に 1 台、2 台なら遅れません",
     ],
     [
       "budgets hold back 2 departures, 1 of them past the deadline: 1 node at once; 2 nodes would hold none back",
-      "予算やウェーブのため 2 件の出発が遅れます（うち 1 件は期限後）: 同時に 1 台、2 台なら遅れません",
-    ],
-    [
-      "budgets and waves hold back 9 departures: 10 % of nodes at once in a zone; 40 % would hold none back, 2 an hour; 6 an hour would hold none back, waves of 1, 10 %",
-      "予算やウェーブのため 9 件の出発が遅れます: ゾーンごとに同時に 10 % のノード、40 % なら遅れません、一時間に 2 台、一時間に 6 台なら遅れません、ウェーブ 1, 10 %",
+      "予算のため 2 件の出発が遅れます（うち 1 件は期限後）: 同時に 1 台、2 台なら遅れません",
     ],
     [
       "The only departure cannot start: no permission",
@@ -249,14 +246,24 @@ describe("in Japanese", () => {
     expect(japanese(english)).toBe(text);
   });
 
+  it("every limit that holds departures back is named, with what would help", () => {
+    const cures = [
+      ["10 % of nodes at once in a zone", { says: "limit.CurePercent", percent: 40 }],
+      ["2 an hour", { says: "limit.CurePerHour", perHour: 6 }],
+      "waves of 1, 10 %",
+    ] as const;
+    const who: Sentence = { says: "limit.BudgetsAndWaves" };
+    const said: Sentence = { says: "fleet.HeldByLimits", who, departures: 9, cures };
+    expect(inEnglish(said)).toBe(
+      "budgets and waves hold back 9 departures: 10 % of nodes at once in a zone; 40 % would hold none back, 2 an hour; 6 an hour would hold none back, waves of 1, 10 %",
+    );
+    expect(translated(said, "ja")).toBe(
+      "予算とウェーブのため 9 件の出発が遅れます: ゾーンごとに同時に 10 % のノード、40 % なら遅れません、一時間に 2 台、一時間に 6 台なら遅れません、ウェーブ 1, 10 %",
+    );
+  });
+
   it("text that does not come from core stays as it is", () => {
-    for (const text of [
-      "pods is forbidden",
-      "2 an hour",
-      "",
-      "<b>Due: x</b>",
-      'admission webhook "x" denied',
-    ]) {
+    for (const text of ["pods is forbidden", "", "<b>Due: x</b>", 'admission webhook "x" denied']) {
       expect(japanese(text)).toBe(text);
     }
   });

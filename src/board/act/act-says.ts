@@ -8,32 +8,30 @@ import {
   isVoluntary,
 } from "../../core/departure/departure.ts";
 import type { Policy } from "../../core/policy/policy.ts";
+import type { Sentence } from "../../core/reason/english.ts";
 import { earliest, type Instant } from "../../core/time/time.ts";
-import { briefInstant } from "./act.ts";
 import type { NodeEnd } from "./node-end.ts";
 
 /** What an act will do, in sentences: shown before it is confirmed. */
 
-export function holdSays(node: NodeFacts, value: string | null): readonly string[] {
-  const annotations = { ...node.annotations, [holdAnnotation]: value ?? "" };
-  const hold = holdOf({ ...node, annotations });
+export function holdSays(
+  { name: node, ...facts }: NodeFacts,
+  value: string | null,
+): readonly Sentence[] {
+  const annotations = { ...facts.annotations, [holdAnnotation]: value ?? "" };
+  const hold = holdOf({ ...facts, name: node, annotations });
   switch (hold.kind) {
     case "None":
-      return [`${node.name} is planned again like any other node`];
+      return [{ says: "act.PlannedAgain", node }];
     case "Until":
-      return [`${node.name} is on hold until ${briefInstant(hold.until)}`, notices];
+      return [{ says: "act.OnHold", node, untilTime: hold.until }, { says: "act.NoticeDrains" }];
     case "Always":
-      return [
-        `${node.name} has no planned departure while it has the annotation ${hold.mark}`,
-        notices,
-      ];
+      return [{ says: "act.HeldByMark", node, mark: hold.mark }, { says: "act.NoticeDrains" }];
   }
 }
 
-const notices = "A notice from the cloud still drains it";
-
 export function departSays(
-  node: NodeFacts,
+  facts: NodeFacts,
   request: {
     readonly departAt: Instant;
     readonly isNow: boolean;
@@ -42,65 +40,62 @@ export function departSays(
     readonly step: DepartStep;
     readonly end: NodeEnd;
   },
-): readonly string[] {
-  const { departAt, end, policy } = request;
-  const { name } = node;
+): readonly Sentence[] {
+  const { departAt, deadlineAt, end, policy, step } = request;
+  const { name: node } = facts;
   const lastAt = end.lifetime?.deadlineAt;
-  if (policy?.dryRun) return [`Policy ${policy.name} has dryRun set: ${name} does not leave`];
-  const by =
-    request.deadlineAt === undefined
-      ? ""
-      : `, by ${briefInstant(request.deadlineAt)}${endNote(request.deadlineAt, end, briefInstant)}`;
-  const moved = request.step.kind === "Move" ? ` instead of the time requested earlier` : "";
+  if (policy?.dryRun) return [{ says: "act.DryRun", policy: policy.name, node }];
   return [
-    `${name} leaves ${request.isNow ? "now" : `at ${briefInstant(request.departAt)}`}${by}${moved}`,
+    leavesSays(node, request),
     ...(lastAt !== undefined && departAt > lastAt
-      ? [
-          `That is after its deadline ${briefInstant(lastAt)}: ${name} leaves as planned before that, unless something holds it`,
-        ]
-      : shortfallSays(name, request)),
-    ...droppedSays(name, request.step),
-    ...passedSays(node, request),
+      ? [{ says: "act.AfterDeadline", deadlineTime: lastAt, node } as const]
+      : shortfallSays(node, { deadlineAt, end })),
+    ...droppedSays(node, step),
+    ...passedSays(facts, request),
     ...waitingSays(request),
   ];
 }
 
+function leavesSays(
+  node: string,
+  { departAt: atTime, isNow, deadlineAt: byTime, step, end }: Parameters<typeof departSays>[1],
+): Sentence {
+  const endTime = byTime && endBefore(byTime, end);
+  const isMoved = step.kind === "Move";
+  return isNow
+    ? { says: isMoved ? "act.LeavesNowInstead" : "act.LeavesNow", node, byTime, endTime }
+    : { says: isMoved ? "act.LeavesAtInstead" : "act.LeavesAt", node, atTime, byTime, endTime };
+}
+
 /** The deadline of an earlier request that a later start makes void. */
-export function droppedSays(name: string, step: DepartStep): readonly string[] {
-  const deadlineAt = droppedDeadline(step);
-  if (deadlineAt === undefined) return [];
-  return [
-    `${name} was requested to leave by ${briefInstant(deadlineAt)}: that deadline is dropped, since it is over when the departure starts`,
-  ];
+export function droppedSays(node: string, step: DepartStep): readonly Sentence[] {
+  const byTime = droppedDeadline(step);
+  return byTime === undefined ? [] : [{ says: "act.DeadlineDropped", node, byTime }];
 }
 
 /** Whether the node ends before the deadline that a person sets for it. */
 export function shortfallSays(
-  name: string,
+  node: string,
   { deadlineAt, end }: { readonly deadlineAt: Instant | undefined; readonly end: NodeEnd },
-): readonly string[] {
+): readonly Sentence[] {
   if (deadlineAt === undefined) return [];
-  const lead = `${name} may not have until ${briefInstant(deadlineAt)}`;
   const { lifetime, takenAt } = end;
+  const lead = { node, untilTime: deadlineAt };
   if (takenAt !== undefined && takenAt < deadlineAt) {
-    return [`${lead}: the cloud takes its machine at ${briefInstant(takenAt)}`];
+    return [{ says: "act.CloudTakesIt", ...lead, endTime: takenAt }];
   }
   if (lifetime === undefined || lifetime.deadlineAt >= deadlineAt) return [];
-  const { policy, endsAt } = lifetime;
-  return [
-    `${lead}: its deadline is ${briefInstant(lifetime.deadlineAt)}, and its lifetime.max by policy ${policy} ends at ${briefInstant(endsAt)}`,
-  ];
+  const { policy, endsAt: endTime, deadlineAt: deadlineTime } = lifetime;
+  return [{ says: "act.LifetimeEnds", ...lead, deadlineTime, policy, endTime }];
 }
 
-/** Follows a deadline that the machine may not reach. */
-export function endNote(
+/** When the machine may end before a deadline; undefined if it does not. */
+export function endBefore(
   deadlineAt: Instant,
   { lifetime, takenAt }: NodeEnd,
-  format: (at: Instant) => string,
-): string {
+): Instant | undefined {
   const endsAt = earliest(lifetime?.endsAt, takenAt);
-  if (endsAt === undefined || endsAt >= deadlineAt) return "";
-  return ` (its machine may end at ${format(endsAt)})`;
+  return endsAt === undefined || endsAt >= deadlineAt ? undefined : endsAt;
 }
 
 interface Request {
@@ -110,48 +105,44 @@ interface Request {
 }
 
 /** What would hold a planned departure but does not hold a requested one. */
-function passedSays(node: NodeFacts, { departAt, policy }: Request): readonly string[] {
-  const hold = holdOf(node);
-  const frozenUntil = policy?.gates.freezeUntil;
-  const holds = [
-    ...(hold.kind === "Always" ? [`its annotation ${hold.mark} holds it`] : []),
-    ...(hold.kind === "Until" && hold.until > departAt
-      ? [`it is held until ${briefInstant(hold.until)}`]
-      : []),
-    ...(frozenUntil !== undefined && frozenUntil > departAt
-      ? [`policy ${policy?.name} is frozen until ${briefInstant(frozenUntil)}`]
-      : []),
-    ...(policy?.paused ? [`policy ${policy.name} is paused`] : []),
-  ];
-  return holds.map((one) => `${node.name} leaves although ${one}`);
+function passedSays(facts: NodeFacts, { departAt, policy }: Request): readonly Sentence[] {
+  const { name: node } = facts;
+  const hold = holdOf(facts);
+  const says: Sentence[] = [];
+  if (hold.kind === "Always") says.push({ says: "act.LeavesThoughMarked", node, mark: hold.mark });
+  if (hold.kind === "Until" && hold.until > departAt) {
+    says.push({ says: "act.LeavesThoughHeld", node, untilTime: hold.until });
+  }
+  if (policy === undefined) return says;
+  const { freezeUntil: untilTime } = policy.gates;
+  if (untilTime !== undefined && untilTime > departAt) {
+    says.push({ says: "act.LeavesThoughFrozen", node, policy: policy.name, untilTime });
+  }
+  if (policy.paused) says.push({ says: "act.LeavesThoughPaused", node, policy: policy.name });
+  return says;
 }
 
 /** What a requested departure waits for, as in `core/decide.ts`. */
-function waitingSays({ policy, step }: Request): readonly string[] {
+function waitingSays({ policy, step }: Request): readonly Sentence[] {
   const isHeld = step.kind === "Move" && step.departure.hold;
-  const budgets = policy?.budgets.length ?? 0;
   return [
-    ...(isHeld ? [`It waits while spec.hold of departure ${step.departure.name} is set`] : []),
-    budgets === 0
-      ? "It ignores windows, freezes and holds"
-      : `It waits for the budgets of policy ${policy?.name}, but ignores windows, freezes and holds`,
+    ...(isHeld ? [{ says: "act.WaitsForHold", departure: step.departure.name } as const] : []),
+    policy === undefined || policy.budgets.length === 0
+      ? { says: "act.WaitsForNothing" }
+      : { says: "act.WaitsForBudgets", policy: policy.name },
   ];
 }
 
 export function freezeSays(
   policy: string,
   freeze: { readonly until: Instant | null; readonly now: Instant; readonly seen: Instant | null },
-): readonly string[] {
+): readonly Sentence[] {
   const { until, now, seen } = freeze;
-  if (until === null) return [`Planned departures of policy ${policy} may start again`];
+  if (until === null) return [{ says: "act.MayStartAgain", policy }];
   const isShorter = seen !== null && seen > now && seen > until;
   return [
-    `No planned departure of policy ${policy} starts before ${briefInstant(until)}, unless its deadline forces it`,
-    ...(isShorter
-      ? [
-          `That ends the current freeze of policy ${policy} sooner: it is frozen until ${briefInstant(seen)}`,
-        ]
-      : []),
+    { says: "act.Freezes", policy, untilTime: until },
+    ...(isShorter ? [{ says: "act.FreezesShorter", policy, untilTime: seen } as const] : []),
   ];
 }
 
@@ -159,62 +150,55 @@ export function freezeSays(
 export function heldDepartureSays(
   departures: readonly Departure[],
   value: string | null,
-): readonly string[] {
-  return departures.filter(isLive).flatMap((departure) => {
-    const { name, node, cause, departAt, status } = departure;
-    if (isNoticed(departure)) return [`${node.name} leaves on a notice even so: departure ${name}`];
+): readonly Sentence[] {
+  return departures.filter(isLive).flatMap((one): readonly Sentence[] => {
+    const { cause, departAt } = one;
+    const { phase } = one.status;
+    const about = { node: one.node.name, departure: one.name };
+    if (isNoticed(one)) return [{ says: "act.NoticedAnyway", ...about }];
     if (cause === "Manual") {
-      const at =
-        isUnderWay(departure) || departAt === undefined ? "" : ` at ${briefInstant(departAt)}`;
-      return [`${node.name} leaves as requested${at} even so: departure ${name}`];
+      const atTime = isUnderWay(one) ? undefined : departAt;
+      return [{ says: "act.RequestedAnyway", ...about, atTime }];
     }
-    if (value === null || !isUnderWay(departure)) return [];
-    return [
-      `${node.name} is leaving (${status.phase}): the hold cancels departure ${name}, and what has been done is undone`,
-    ];
+    if (value === null || !isUnderWay(one)) return [];
+    return [{ says: "act.HoldCancels", ...about, phase }];
   });
 }
 
 /** Whose hold is replaced or removed. */
-export function replacedHoldSays(node: NodeFacts, value: string | null): readonly string[] {
+export function replacedHoldSays(node: NodeFacts, value: string | null): readonly Sentence[] {
   const seen = node.annotations[holdAnnotation];
   if (seen === undefined || seen === value) return [];
   const { user, manager } = node.holdWriter ?? {};
   if (value === null && user === undefined) return [];
-  const by = user ?? manager;
-  const whose = by === undefined ? "" : ` by ${by}`;
-  return [`It ${value === null ? "ends" : "replaces"} the hold "${seen}" of ${node.name}${whose}`];
+  const about = { value: seen, node: node.name, by: user ?? manager };
+  return [{ says: value === null ? "act.EndsHold" : "act.ReplacesHold", ...about }];
 }
 
 /** What neither a hold nor a freeze stops: nodes that reach their deadline, the earliest first. */
 export function forcedSays(
   nodes: readonly { readonly name: string; readonly deadlineAt: Instant }[],
-): readonly string[] {
+): readonly Sentence[] {
   const [first] = nodes;
   if (first === undefined) return [];
-  const at = briefInstant(first.deadlineAt);
+  const about = { node: first.name, deadlineTime: first.deadlineAt };
   return nodes.length === 1
-    ? [`${first.name} leaves at its deadline ${at} even so`]
-    : [`${nodes.length} nodes leave at their deadlines even so, the first at ${at}: ${first.name}`];
+    ? [{ says: "act.DeadlineAnyway", ...about }]
+    : [{ says: "act.DeadlinesAnyway", nodes: nodes.length, ...about }];
 }
 
-export function withdrawSays(departure: Departure): readonly string[] {
-  const { node, status, cause } = departure;
-  const begun = status.startedAt !== undefined;
+export function withdrawSays({ node, status, cause }: Departure): readonly Sentence[] {
+  const { startedAt } = status;
   return [
-    begun
-      ? `${node.name} stays: its drain is rolled back, and it is uncordoned`
-      : `${node.name} does not leave as requested`,
-    ...(cause === "Planned" ? ["The plan assigns it another time"] : []),
+    { says: startedAt === undefined ? "act.RequestDropped" : "act.DrainUndone", node: node.name },
+    ...(cause === "Planned" ? [{ says: "act.PlannedAnew" } as const] : []),
   ];
 }
 
-export function cannotWithdraw({ cause, noticedAt, status, node }: Departure): string | undefined {
-  if (!isLive({ status })) return `The departure of ${node.name} has ended`;
-  if (!isVoluntary(cause) || noticedAt !== undefined) {
-    return `${node.name} leaves because the cloud interrupts it, which cannot be withdrawn here`;
-  }
-  return status.phase === "Releasing"
-    ? `The machine of ${node.name} is already being released`
-    : undefined;
+export function cannotWithdraw(departure: Departure): Sentence | undefined {
+  const { cause, noticedAt, status } = departure;
+  const node = departure.node.name;
+  if (!isLive({ status })) return { says: "act.HasEnded", node };
+  if (!isVoluntary(cause) || noticedAt !== undefined) return { says: "act.Interrupted", node };
+  return status.phase === "Releasing" ? { says: "act.Releasing", node } : undefined;
 }

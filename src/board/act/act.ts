@@ -6,7 +6,8 @@
 import { holdAnnotation } from "../../core/cluster/node.ts";
 import type { DrainPlanReport } from "../../core/drain-plan/drain-plan-report.ts";
 import { type Fields, isFields, numberOf, textOf } from "../../core/json/json-field.ts";
-import { formatInstant, type Instant, instant } from "../../core/time/time.ts";
+import type { Saying, Sentence } from "../../core/reason/english.ts";
+import { briefInstant, type Instant, instant } from "../../core/time/time.ts";
 
 export type BoardAct =
   /** Null: indefinitely. */
@@ -32,9 +33,9 @@ export type BoardAct =
 /** The effect of an act, before it is performed. */
 export interface ActPreview {
   /** Its effects, one sentence each. */
-  readonly says: readonly string[];
+  readonly says: readonly Sentence[];
   /** Why the act cannot be performed; null if it can. */
-  readonly refusal: string | null;
+  readonly refusal: Sentence | null;
   /** The same act as a command for a terminal. */
   readonly command: string;
   /** How the pods would leave; null if none do. */
@@ -51,9 +52,9 @@ export interface ActRequest {
 }
 
 export type ActAnswer =
-  | { readonly kind: "Done"; readonly says: string }
+  | { readonly kind: "Done"; readonly says: Saying }
   /** Refused by the API server, or because the state has changed since the preview. */
-  | { readonly kind: "Refused"; readonly says: string };
+  | { readonly kind: "Refused"; readonly says: Saying };
 
 /** Undefined for anything that is not an act. */
 export function readAct(json: unknown): BoardAct | undefined {
@@ -149,11 +150,6 @@ function lineOf(act: BoardAct): string {
 function startOf({ at, by }: Extract<BoardAct, { kind: "Depart" }>): readonly string[] {
   if (at !== null) return [`--at ${briefInstant(at)}`];
   return by === null ? [] : ["--at now"];
-}
-
-/** Without milliseconds if they are zero, as people write instants. */
-export function briefInstant(at: Instant): string {
-  return formatInstant(at).replace(".000Z", "Z");
 }
 
 export function holdValue(until: Instant | null): string {

@@ -12,14 +12,14 @@ import { type Departure, isLive, isNoticed } from "../../core/departure/departur
 import { planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../../core/drain-plan/drain-plan-report.ts";
 import { defaultPolicy, selectPolicy } from "../../core/policy/policy.ts";
-import { between, type Instant, parseInstant } from "../../core/time/time.ts";
+import type { Sentence } from "../../core/reason/english.ts";
+import { between, type Instant, instant, parseInstant } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
 import {
   type ActAnswer,
   type ActPreview,
   type ActRequest,
   type BoardAct,
-  briefInstant,
   type CommandPlace,
   commandOf,
   holdValue,
@@ -53,8 +53,8 @@ export interface OperatorActsOptions {
 
 /** What is known about an act before it is shown or performed. */
 interface ActFinding {
-  readonly says: readonly string[];
-  readonly refusal?: string | undefined;
+  readonly says: readonly Sentence[];
+  readonly refusal?: Sentence | undefined;
   /** The state that it is based on; compared as text. */
   readonly seen: string;
   readonly drain?: DrainPlanReport | undefined;
@@ -98,11 +98,12 @@ export class OperatorActs {
     const finding = await this.#look(act, "WithoutDrain");
     if (finding.refusal !== undefined) return { kind: "Refused", says: finding.refusal };
     if (finding.seen !== seen) {
-      return { kind: "Refused", says: "It has changed since it was shown: review it again" };
+      return { kind: "Refused", says: { says: "act.Changed" } };
     }
     const result = await finding.carryOut();
-    if (result.kind === "Done") return { kind: "Done", says: finding.says[0] ?? "Done" };
-    return { kind: "Refused", says: `Somebody else changed it first: ${result.found}` };
+    if (result.kind === "Done")
+      return { kind: "Done", says: finding.says[0] ?? { says: "act.Done" } };
+    return { kind: "Refused", says: { says: "act.ChangedByOther", detail: result.found } };
   }
 
   async #look(act: BoardAct, how?: "WithoutDrain"): Promise<ActFinding> {
@@ -122,11 +123,13 @@ export class OperatorActs {
 
   #hold(about: { readonly node: string; readonly uid: string }, value: string | null): ActFinding {
     const node = this.#nodeOf(about);
-    if (node === undefined) return nothing(noNode(about.node));
+    if (node === undefined) return nothing({ says: "act.NodeGone", node: about.node });
     const seen = node.annotations[holdAnnotation] ?? null;
     const { name, uid } = node;
-    const refusal =
-      value === null && seen === null ? `${name} has no ${holdAnnotation} to remove` : undefined;
+    const refusal: Sentence | undefined =
+      value === null && seen === null
+        ? { says: "act.NoMark", node: name, mark: holdAnnotation }
+        : undefined;
     return {
       says: [
         ...holdSays(node, value),
@@ -140,10 +143,11 @@ export class OperatorActs {
     };
   }
 
-  #pastHold(name: string, value: string | null): string | undefined {
+  #pastHold(node: string, value: string | null): Sentence | undefined {
     if (value === null || value === "true") return undefined;
-    const isPast = (parseInstant(value) ?? 0) <= this.#options.now();
-    return isPast ? `Cannot hold ${name} until ${value}: that time has passed` : undefined;
+    const untilTime = parseInstant(value) ?? instant(0);
+    const isPast = untilTime <= this.#options.now();
+    return isPast ? { says: "act.PastHold", node, untilTime } : undefined;
   }
 
   async #depart(
@@ -152,17 +156,16 @@ export class OperatorActs {
   ): Promise<ActFinding> {
     const { fleet, store, now } = this.#options;
     const node = this.#nodeOf(act);
-    if (node === undefined) return nothing(noNode(act.node));
+    if (node === undefined) return nothing({ says: "act.NodeGone", node: act.node });
     const departAt = act.at ?? now();
     const wantedAt = act.by ?? undefined;
     const past = [act.at, act.by].find((at) => at !== null && at < now());
     if (past !== undefined && past !== null) {
-      return nothing(`${node.name} cannot leave at ${briefInstant(past)}: that time has passed`);
+      return nothing({ says: "act.PastLeave", node: node.name, atTime: past });
     }
     if (wantedAt !== undefined && wantedAt <= departAt) {
-      return nothing(
-        `${node.name} cannot leave by ${briefInstant(wantedAt)}: its departure starts at ${briefInstant(departAt)}`,
-      );
+      const times = { byTime: wantedAt, atTime: departAt };
+      return nothing({ says: "act.EndsBeforeStart", node: node.name, ...times });
     }
     const policy = selectPolicy(node, fleet.policies())?.policy;
     const request = { departAt, deadlineAt: wantedAt, policy: policy?.name };
@@ -175,10 +178,7 @@ export class OperatorActs {
         ...{ departAt, deadlineAt, policy, isNow: act.at === null, step },
         end: this.#endOf(node),
       }),
-      refusal:
-        step.kind === "Leave"
-          ? `${node.name} is already leaving: departure ${step.departure.name}, phase ${step.departure.status.phase}`
-          : undefined,
+      refusal: step.kind === "Leave" ? alreadyLeaving(step.departure) : undefined,
       // A hold set or a request moved since the preview refuses the act: whoever confirms it has
       // to see that.
       seen: JSON.stringify([
@@ -194,25 +194,24 @@ export class OperatorActs {
             ? await store.create(step.made)
             : await store.move(step.departure, step.to);
         if (result.kind === "Done") return { kind: "Done" };
-        const found =
-          result.kind === "Gone" ? "the departure no longer exists" : "it is being written";
-        return { kind: "Changed", found };
+        const isGone = result.kind === "Gone";
+        const says = isGone ? "change.DepartureGone" : "change.BeingWritten";
+        return { kind: "Changed", found: { says } };
       },
     };
   }
 
   /** What a hold does not keep away: the end of the machine's lifetime, and the deadline. */
-  #limitSays(node: NodeFacts, value: string | null): readonly string[] {
+  #limitSays(node: NodeFacts, value: string | null): readonly Sentence[] {
     const policy = selectPolicy(node, this.#options.fleet.policies())?.policy;
     const { lifetime } = this.#endOf(node);
     // Nothing of a paused policy leaves as planned, at its deadline either.
     if (value === null || lifetime === undefined || policy?.paused) return [];
-    const { deadlineAt, endsAt } = lifetime;
+    const { deadlineAt, endsAt: endTime } = lifetime;
     const until = value === "true" ? undefined : parseInstant(value);
     if (until === undefined) {
-      return [
-        `The lifetime.max of ${node.name} by policy ${lifetime.policy} ends at ${briefInstant(endsAt)} even so: a machine with such a limit is terminated then, without a drain before`,
-      ];
+      const about = { node: node.name, policy: lifetime.policy, endTime };
+      return [{ says: "act.LifetimeAnyway", ...about }];
     }
     if (until <= deadlineAt) return [];
     return forcedSays([{ name: node.name, deadlineAt }]);
@@ -243,19 +242,19 @@ export class OperatorActs {
   #freeze({ policy: name, until }: Extract<BoardAct, { kind: "Freeze" }>): ActFinding {
     const { fleet, writes, now } = this.#options;
     const policy = fleet.policies().find((one) => one.name === name);
-    if (policy === undefined) return nothing(`Policy ${name} does not exist or cannot be read`);
+    if (policy === undefined) return nothing({ says: "act.NoPolicy", policy: name });
     const seen = policy.gates.freezeUntil ?? null;
     const isPast = until !== null && until <= now();
     return {
       says: [...freezeSays(name, { until, now: now(), seen }), ...this.#forcedSays(name, until)],
-      refusal: isPast ? `Cannot freeze until ${briefInstant(until)}: that has passed` : undefined,
+      refusal: isPast ? { says: "act.PastFreeze", untilTime: until } : undefined,
       seen: String(seen),
       carryOut: () => writes.freeze({ name, seen }, until),
     };
   }
 
   /** Whom a freeze does not keep. */
-  #forcedSays(policy: string, until: Instant | null): readonly string[] {
+  #forcedSays(policy: string, until: Instant | null): readonly Sentence[] {
     if (until === null) return [];
     const { fleet } = this.#options;
     const { nodes, policies } = fleet.view();
@@ -273,7 +272,7 @@ export class OperatorActs {
   #withdraw({ departure: name, uid }: Extract<BoardAct, { kind: "Withdraw" }>): ActFinding {
     const departure = this.#options.fleet.departure(uid);
     if (departure === undefined || departure.name !== name) {
-      return nothing(`Departure ${name} no longer exists`);
+      return nothing({ says: "act.DepartureGone", departure: name });
     }
     return {
       says: withdrawSays(departure),
@@ -298,13 +297,13 @@ function requestIn({ departAt, deadlineAt, hold }: Departure): readonly unknown[
   return [departAt, deadlineAt, hold];
 }
 
-function nothing(refusal: string): ActFinding {
+function nothing(refusal: Sentence): ActFinding {
   const carryOut = () => Promise.resolve({ kind: "Changed", found: refusal } as const);
   return { says: [], refusal, seen: "", carryOut };
 }
 
-function noNode(name: string): string {
-  return `The node ${name} shown here no longer exists`;
+function alreadyLeaving({ node, name: departure, status }: Departure): Sentence {
+  return { says: "act.AlreadyLeaving", node: node.name, departure, phase: status.phase };
 }
 
 /** Whether neither a hold nor a freeze concerns the departure. */

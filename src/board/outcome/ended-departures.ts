@@ -14,7 +14,7 @@ import {
   textOf,
 } from "../../core/json/json-field.ts";
 import { causes } from "../../core/policy/action.ts";
-import { someOf, wasOrWere } from "../../core/reason/counted.ts";
+import { inEnglish, type Sentence } from "../../core/reason/english.ts";
 import { reasons } from "../../core/reason/reason.ts";
 import {
   between,
@@ -67,22 +67,19 @@ export function pastDeparture(departure: Departure): PastDeparture | undefined {
 export function endSentence({ node, status }: Departure): string {
   const { outcome, drain, message = "" } = status;
   if ((outcome !== "Preempted" && outcome !== "Expired") || drain === undefined) return message;
-  return `${node.name} is gone; ${drainedBefore(drain)}.`;
+  return `${inEnglish([{ says: "drain.Gone", node: node.name }, drainedBefore(drain)])}.`;
 }
 
 /** How much of the drain was done. Pods that were killed do not count as drained. */
-function drainedBefore({ left, total, killed = 0 }: DrainCounts): string {
-  if (total === 0) return "it had no pods to drain";
-  const pods = (some: number) =>
-    `${total === 1 ? "its pod" : someOf(some, total, "pod")} ${wasOrWere(some)}`;
-  if (left > 0 && killed > 0) {
-    return `${pods(killed)} killed and ${left} ${wasOrWere(left)} not drained before`;
-  }
-  if (left > 0) return `${pods(left)} not drained before`;
-  if (killed === 0) return `${pods(total)} drained before`;
-  const drained = total - killed;
-  if (drained === 0) return `${pods(killed)} killed`;
-  return `${pods(killed)} killed, ${drained === 1 ? "the other was" : `the other ${drained} were`} drained before`;
+function drainedBefore({ left, total: pods, killed = 0 }: DrainCounts): Sentence {
+  const drained = pods - killed;
+  if (pods === 0) return { says: "drain.HadNoPods" };
+  if (left > 0 && killed > 0) return { says: "drain.KilledAndLeft", killed, left, pods };
+  if (left === pods) return { says: "drain.AllLeft", pods };
+  if (left > 0) return { says: "drain.SomeLeft", left, pods };
+  if (killed === 0) return { says: "drain.AllDrained", pods };
+  if (drained === 0) return { says: "drain.AllKilled", pods };
+  return { says: "drain.SomeKilled", killed, drained, pods };
 }
 
 function stepAt({ status }: Departure, step: string): Instant | undefined {

@@ -2,6 +2,7 @@ import { type BoardRights, type ClusterConnection, noRights } from "../../board/
 import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet } from "../../contracts/cluster.ts";
 import type { KubeSender } from "../../contracts/kube-api.ts";
+import { inEnglish } from "../../core/reason/english.ts";
 import { type Instant, type Millis, minus, seconds } from "../../core/time/time.ts";
 import { isLastcallError, type LastcallError, messageOf } from "../../errors.ts";
 import { DeadWatchError } from "../../kube/http/http-connection.ts";
@@ -230,5 +231,5 @@ export async function callerRights(api: KubeSender): Promise<CallerRights | unde
 
 function missingLook({ group: of, resource }: (typeof looks)[number]): string {
   const full = of === "" ? resource : `${resource}.${of}`;
-  return `Cannot list ${full}: it is forbidden, and without it no drain plan can be shown`;
+  return inEnglish({ says: "api.NoDrainPlan", verb: "list", object: full });
 }

@@ -2,6 +2,7 @@ import { withCutNames } from "../../board/name-parts.ts";
 import { reasonWords } from "../../board/reason-words.ts";
 import type { BoardPicture, PolicyCard } from "../../board/stream.ts";
 import type { HeadlineTone } from "../../core/plan/headline.ts";
+import { inEnglish } from "../../core/reason/english.ts";
 import { formatInstant, type Instant, parseInstant } from "../../core/time/time.ts";
 import { cell, type StyledLine, type Tone, wrappedTo } from "../command-line/terminal.ts";
 
@@ -46,7 +47,7 @@ export function headlineLines(
       ({ reason, departures }) => `${reasonWords[reason]?.en ?? reason} (${departures})`,
     );
     const held = waiting.length === 0 ? "" : `Held: ${waiting.join(", ")}`;
-    const text = [isClosed ? "Closed for departures" : "", one.text, held];
+    const text = [isClosed ? "Closed for departures" : "", inEnglish(one.says), held];
     const said = withShortTimes(text.filter(Boolean).join(". "));
     const isBad = one.tone === "Bad";
     const parts = wrappedTo(isBad ? said : withCutNames(said, mostOfName), {

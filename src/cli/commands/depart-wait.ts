@@ -2,6 +2,7 @@ import type { KubeApi } from "../../contracts/kube-api.ts";
 import type { Departure, DepartureStatus } from "../../core/departure/departure.ts";
 import { controllerLine } from "../../core/plan/headline.ts";
 import { counted } from "../../core/reason/counted.ts";
+import { inEnglish } from "../../core/reason/english.ts";
 import { formatDuration, type Millis, millis } from "../../core/time/time.ts";
 import { departuresPath } from "../../kube/object/api-call.ts";
 import { translateDeparture } from "../../kube/object/translate-departure.ts";
@@ -132,7 +133,7 @@ async function tellWhoLeads({ api, io, namespace, quiet }: WaitSource): Promise<
   const { operation } = await readOperation({ api, namespace }, { at: clock.now() });
   const { kind } = operation.controller;
   if (quiet || kind === "Leads" || kind === "Unreadable") return;
-  io.err(`lastcall: ${controllerLine(operation).text}\n`);
+  io.err(`lastcall: ${inEnglish(controllerLine(operation).says)}\n`);
 }
 
 /** Deleted counts: whoever did that has withdrawn the request before it began. */

@@ -7,6 +7,7 @@ import {
   deadlineAfter,
 } from "../../core/departure/decision.ts";
 import { type Departure, isLive } from "../../core/departure/departure.ts";
+import { inEnglish } from "../../core/reason/english.ts";
 import { formatInstant } from "../../core/time/time.ts";
 import type { FleetSnapshot } from "../input/fleet-snapshot.ts";
 import type { DepartInput } from "./depart-times.ts";
@@ -46,7 +47,9 @@ export function endWarnings(
     if (step.kind === "Leave") return [];
     if (plan?.deadlineAt === undefined || departAt <= plan.deadlineAt) {
       const deadlineAt = deadlineAfter(step);
-      return shortfallSays(node.name, { deadlineAt, end }).map((says) => `lastcall: ${says}\n`);
+      return shortfallSays(node.name, { deadlineAt, end }).map(
+        (said) => `lastcall: ${inEnglish(said)}\n`,
+      );
     }
     const told = `${node.name} was requested to leave after its deadline of ${formatInstant(plan.deadlineAt)}`;
     return [
@@ -58,7 +61,9 @@ export function endWarnings(
 /** A start alone may come after the deadline of an earlier request. */
 export function droppedWarnings(steps: Steps): readonly string[] {
   return steps.flatMap(({ node, step }) =>
-    droppedSays(node.name, step).map((says) => `lastcall: ${says}; to set another, add --by\n`),
+    droppedSays(node.name, step).map(
+      (said) => `lastcall: ${inEnglish(said)}; to set another, add --by\n`,
+    ),
   );
 }
 

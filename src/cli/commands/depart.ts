@@ -1,4 +1,4 @@
-import { endNote } from "../../board/act/act-says.ts";
+import { endBefore } from "../../board/act/act-says.ts";
 import { type NodeEnd, nodeEnd } from "../../board/act/node-end.ts";
 import type { StoreResult } from "../../contracts/cluster.ts";
 import type { KubeApi, KubeObject } from "../../contracts/kube-api.ts";
@@ -225,7 +225,9 @@ function lineOf({ node, step, end, object }: WrittenDeparture): string {
 
 function byText(deadlineAt: Instant | undefined, end: NodeEnd): string {
   if (deadlineAt === undefined) return "";
-  return `, by ${formatInstant(deadlineAt)}${endNote(deadlineAt, end, formatInstant)}`;
+  const endAt = endBefore(deadlineAt, end);
+  const note = endAt === undefined ? "" : ` (its machine may end at ${formatInstant(endAt)})`;
+  return `, by ${formatInstant(deadlineAt)}${note}`;
 }
 
 function standing(node: string, departure: Departure): string {

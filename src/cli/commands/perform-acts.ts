@@ -1,13 +1,14 @@
-import { type BoardAct, briefInstant } from "../../board/act/act.ts";
+import type { BoardAct } from "../../board/act/act.ts";
 import { OperatorActs } from "../../board/act/operator-acts.ts";
 import type { KubeApi } from "../../contracts/kube-api.ts";
+import { inEnglish } from "../../core/reason/english.ts";
 import {
   instantOfNamedTime,
   isRelative,
   type NamedTime,
   sayLocally,
 } from "../../core/time/named-time.ts";
-import type { Instant, Millis } from "../../core/time/time.ts";
+import { briefInstant, type Instant, type Millis } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { KubeDepartureStore, KubeOperatorWrites } from "../../kube/departure-store.ts";
 import { dryRunApi } from "../../kube/dry-run.ts";
@@ -78,13 +79,13 @@ export async function performActs(meant: MeantActs, source: ActsSource): Promise
     meant.acts.map(async (act) => ({ act, preview: await board.preview(act) })),
   );
   const refusal = looked.find(({ preview }) => preview.refusal !== null)?.preview.refusal;
-  if (typeof refusal === "string") throw new LastcallError("CONFLICT", refusal);
+  if (refusal) throw new LastcallError("CONFLICT", inEnglish(refusal));
   const done: ShownAct[] = [];
   const refused: string[] = [];
   for (const { act, preview } of looked) {
     const answer = await board.perform({ act, seen: preview.seen, key: JSON.stringify(act) });
-    if (answer.kind === "Done") done.push({ act, says: preview.says });
-    else refused.push(`Cannot write ${targetOf(act)}: ${asReason(answer.says)}`);
+    if (answer.kind === "Done") done.push({ act, says: preview.says.map(inEnglish) });
+    else refused.push(`Cannot write ${targetOf(act)}: ${asReason(inEnglish(answer.says))}`);
   }
   await show(done, { ...source, idle: meant.idle });
   const [first, ...others] = refused;

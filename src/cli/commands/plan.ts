@@ -18,6 +18,7 @@ import {
   type ReleasableNode,
 } from "../../core/policy/release-answer.ts";
 import { counted } from "../../core/reason/counted.ts";
+import { inEnglish } from "../../core/reason/english.ts";
 import type { Reason } from "../../core/reason/reason.ts";
 import { between, formatInstant, hours, type Instant, parseInstant } from "../../core/time/time.ts";
 import { type CommandRun, printData } from "../command-line/command.ts";
@@ -165,7 +166,7 @@ function tableOf(report: PlanReport, { headline, at, waits, isWide }: TableStyle
 
 /** The same lines as on the board. */
 function headlineText({ policies }: PlanReport, headline: readonly HeadlineLine[]): string {
-  const lines = headline.map(({ subject, policy, text, waiting }) => {
+  const lines = headline.map(({ subject, policy, says, waiting }) => {
     const of = policies.find(({ name }) => name === policy);
     const nodes = of === undefined ? "" : `${counted(of.matched, "node")}. `;
     const moved = of === undefined ? "" : movedText(of);
@@ -174,7 +175,7 @@ function headlineText({ policies }: PlanReport, headline: readonly HeadlineLine[
     );
     const held = reasons.length === 0 ? "" : `. Held: ${reasons.join(", ")}`;
     const about = policy === null ? subject : `${subject} ${policy}`;
-    return `${about}: ${nodes}${text}${moved}${held}.\n`;
+    return `${about}: ${nodes}${inEnglish(says)}${moved}${held}.\n`;
   });
   return lines.join("");
 }

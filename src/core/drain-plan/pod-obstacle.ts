@@ -1,5 +1,6 @@
 import type { PodFacts } from "../cluster/pod.ts";
 import type { DrainReason } from "../departure/drain-reason.ts";
+import { inEnglish } from "../reason/english.ts";
 import { markMeant } from "../time/named-time.ts";
 import { type Instant, parseDuration, plus } from "../time/time.ts";
 
@@ -67,15 +68,14 @@ function timedMark(
   const mark = { reason: about.reason, detail: `${about.key}: "${value}"` };
   const span = parseDuration(value);
   if (value === "true") return mark;
-  if (span === undefined) return { ...mark, detail: `${mark.detail}${unreadable(value)}` };
+  if (span === undefined) return { ...mark, detail: unreadable(about.key, value) };
   const freeAt = plus(pod.startedAt ?? about.now, span);
   return freeAt > about.now ? { ...mark, freeAt } : undefined;
 }
 
-function unreadable(value: string): string {
-  const meant = markMeant(value);
-  const hint = meant === undefined ? "" : `${meant}? `;
-  return `, which cannot be read (${hint}expected "true" or 2h)`;
+function unreadable(mark: string, value: string): string {
+  const about = { mark, value: JSON.stringify(value), meant: markMeant(value) };
+  return inEnglish({ says: "drain.MarkUnreadable", ...about });
 }
 
 function outlasts(mark: DisturbanceMark, other: DisturbanceMark | undefined): boolean {

@@ -4,6 +4,7 @@ import { budgetAnswers, type DrainReason } from "../departure/drain-reason.ts";
 import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
 import { explainDrain } from "../drain-plan/drain-plan-report.ts";
 import type { DrainRule } from "../policy/policy.ts";
+import { inEnglish, type Sentence } from "../reason/english.ts";
 import { between, earliest, type Instant, type Millis, millis, plus } from "../time/time.ts";
 import { hasUnasked, unaskedUntil } from "./drain-overtime.ts";
 import {
@@ -352,16 +353,16 @@ const mostMessages = 2;
  * `shop/web-0: The disruption budget web needs 2 healthy pods and has 2 currently; and 1 more pod`.
  */
 export function explainHeld(held: readonly HeldPod[]): string | undefined {
-  const said = new Map<string, string>();
+  const said = new Map<string, Sentence>();
   for (const { pod, message } of held) {
     // A budget's message names it without its namespace.
     const key = JSON.stringify([pod.namespace, message]);
-    const words = `${pod.namespace}/${pod.name}: ${message.replace(/\.$/, "")}`;
-    if (!said.has(key)) said.set(key, words);
+    const name = `${pod.namespace}/${pod.name}`;
+    if (said.has(key)) continue;
+    said.set(key, { says: "drain.PodHeld", pod: name, detail: message.replace(/\.$/, "") });
   }
   if (said.size === 0) return undefined;
   const told = [...said.values()].slice(0, mostMessages);
   const more = held.length - told.length;
-  const rest = more === 0 ? [] : [`and ${more} more ${more === 1 ? "pod" : "pods"}`];
-  return [...told, ...rest].join("; ");
+  return inEnglish(more === 0 ? told : [...told, { says: "drain.MorePods", more }]);
 }

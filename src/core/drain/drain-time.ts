@@ -9,7 +9,7 @@ import {
 import { drainBeganAt } from "../departure/ledger.ts";
 import type { DrainPlan } from "../drain-plan/drain-plan.ts";
 import type { DrainRule } from "../policy/policy.ts";
-import { counted } from "../reason/counted.ts";
+import { inEnglish } from "../reason/english.ts";
 import { between, type Instant, later, type Millis, millis, plus, seconds } from "../time/time.ts";
 
 /**
@@ -211,35 +211,35 @@ export interface DrainHistory {
  * grace was cut, whether the plan predicted that, and the forced pods.
  */
 export function drainAccount({ plan, startedAt, endedAt, counts }: DrainHistory): string {
-  if (counts.total === 0) return "no pods to evict";
+  if (counts.total === 0) return inEnglish({ says: "drain.NoPods" });
   const ends = plan.pods
     .filter(({ action }) => action !== "Block")
     .map(({ startMs, graceSeconds }) => startMs + graceSeconds * 1000);
   const plannedMs = between(startedAt, plan.at) + Math.max(0, ...ends);
-  const cut = plan.pods.filter((pod) => pod.cut).length;
-  const pods = counted(counts.total, "pod");
-  return [
-    `${pods} in ${wholeSeconds(between(startedAt, endedAt))} s`,
-    `planned within ${wholeSeconds(plannedMs)} s`,
-    ...(counts.cut + cut > 0 ? [cutText(counts.cut, cut)] : []),
-    ...(counts.forced > 0 ? [`${counts.forced} forced`] : []),
-    ...leftText(counts),
-  ].join(", ");
+  const plannedCut = plan.pods.filter((pod) => pod.cut).length;
+  return inEnglish({
+    says: "drain.Account",
+    pods: counts.total,
+    tookSeconds: wholeSeconds(between(startedAt, endedAt)),
+    plannedSeconds: wholeSeconds(plannedMs),
+    ...cutOf(counts.cut, plannedCut),
+    ...(counts.forced > 0 && { forced: counts.forced }),
+    ...leftOf(counts),
+  });
 }
 
 /** How many pods the summary of a drain names. */
 const namedPods = 3;
 
-function leftText({ leftBehind = 0, notClean = [] }: DrainCounts): readonly string[] {
-  if (leftBehind === 0) return [];
-  const left = notClean.filter(({ outcome }) => outcome === "LeftBehind").slice(0, namedPods);
-  const names = left.map(({ namespace, name }) => `${namespace}/${name}`);
-  return [`${leftBehind} left behind (${names.join(" ")})`];
+function leftOf({ leftBehind: left = 0, notClean = [] }: DrainCounts) {
+  if (left === 0) return {};
+  const pods = notClean.filter(({ outcome }) => outcome === "LeftBehind").slice(0, namedPods);
+  return { left, names: pods.map(({ namespace, name }) => `${namespace}/${name}`).join(" ") };
 }
 
-function cutText(cut: number, plannedCut: number): string {
-  const found = `${cut === 0 ? "none" : cut} with a truncated grace period`;
-  return cut === plannedCut ? `${found}, as planned` : `${found} (planned: ${plannedCut})`;
+function cutOf(cut: number, plannedCut: number) {
+  if (cut === plannedCut) return cut === 0 ? {} : { cutAsPlanned: cut };
+  return cut === 0 ? { missedCut: plannedCut } : { cut, plannedCut };
 }
 
 function wholeSeconds(ms: number): number {

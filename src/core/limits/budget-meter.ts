@@ -1,5 +1,5 @@
 import type { Amount, Budget, Policy } from "../policy/policy.ts";
-import { counted } from "../reason/counted.ts";
+import { inEnglish } from "../reason/english.ts";
 import { hours, type Millis } from "../time/time.ts";
 import { amountOf, type WaveStanding } from "./budget.ts";
 
@@ -88,7 +88,8 @@ function meterOfWaves({ policy, matched, waves }: MeteredFleet): readonly Meter[
     starts += amountOf(size, matched);
     fullAt.push(starts);
   }
-  const title = `waves of ${sizes.map(amountText).join(", ")}`;
+  const names = sizes.map(amountText).join(", ");
+  const title = inEnglish({ says: "limit.WaveSizes", names });
   const limit = Number.POSITIVE_INFINITY;
   const kind = { zone: undefined, wide: false, limit, percentOf: undefined, durationMs: undefined };
   const none = { ends: [], head: 0, heldBack: 0 };
@@ -146,11 +147,14 @@ function meter(
 
 /** For example `6 an hour`, `10 % of nodes at once in a zone`. */
 export function budgetTitle(budget: Budget): string {
-  if (budget.kind === "PerHour") return `${budget.perHour} an hour`;
-  const { nodes } = budget;
-  const amount = "count" in nodes ? counted(nodes.count, "node") : `${amountText(nodes)} of nodes`;
-  const scope = { Policy: "at once", Zone: "at once in a zone", Cluster: "at once in the cluster" };
-  return `${amount} ${scope[budget.scope]}`;
+  if (budget.kind === "PerHour") {
+    return inEnglish({ says: "limit.PerHour", perHour: budget.perHour });
+  }
+  const { nodes, scope } = budget;
+  const place = { Policy: "", Zone: "InZone", Cluster: "InCluster" } as const;
+  return "count" in nodes
+    ? inEnglish({ says: `limit.Nodes${place[scope]}`, nodes: nodes.count })
+    : inEnglish({ says: `limit.Percent${place[scope]}`, percent: nodes.percent });
 }
 
 function amountText(amount: Amount): string {

@@ -14,7 +14,8 @@ import {
   selectPolicy,
   type Waves,
 } from "../policy/policy.ts";
-import { allOf, counted, hasOrHave } from "../reason/counted.ts";
+import { counted } from "../reason/counted.ts";
+import { inEnglish, type Sentence } from "../reason/english.ts";
 import { hours, type Instant, plus } from "../time/time.ts";
 import type { MissingMachine } from "./missing-machine.ts";
 import { heirsOf } from "./policy-heir.ts";
@@ -332,25 +333,21 @@ export function waveStanding({
 /** Whether the waves allow one more departure to start. */
 export function waveVerdict(standing: WaveStanding | undefined): WaveVerdict {
   if (standing === undefined || standing.state === "Passed") return { kind: "Allowed" };
-  const detail = explainWaves(standing);
+  const detail = inEnglish(explainWaves(standing));
   if (standing.state === "Halted") return { kind: "Held", reason: "WaveHalted", detail };
   const { succeeded: done, underWay, size } = standing;
   if (done + underWay < size) return { kind: "Allowed" };
   return { kind: "Held", reason: "WaveWait", detail };
 }
 
-/**
- * The progress as a phrase: `wave 1 of 3: 0 of 1 has succeeded, 1 is under way`.
- */
-export function explainWaves(standing: WaveStanding): string {
-  const { state, wave, of, size, succeeded: done, underWay, haltedBy } = standing;
-  if (state === "Passed") return `${allOf(of, "wave")} ${of > 1 ? "have" : "has"} succeeded`;
-  if (haltedBy !== undefined) {
-    return `wave ${wave} of ${of} is halted, because the departure ${haltedBy.departure} ended as ${haltedBy.outcome}; set waves.restartedAt in the policy to continue`;
+/** The progress: `wave 1 of 3: 0 of 1 has succeeded, 1 is under way`. */
+export function explainWaves(standing: WaveStanding): Sentence {
+  const { state, wave, of: waves, size, succeeded, underWay, haltedBy } = standing;
+  if (state === "Passed") {
+    return waves === 0 ? { says: "limit.NoWave" } : { says: "limit.WavesPassed", waves };
   }
-  const going = `${underWay} ${underWay === 1 ? "is" : "are"} under way`;
-  const verb = hasOrHave(size === 1 ? size : done);
-  return `wave ${wave} of ${of}: ${done} of ${size} ${verb} succeeded, ${going}`;
+  if (haltedBy !== undefined) return { says: "limit.WaveHalted", wave, waves, ...haltedBy };
+  return { says: "limit.WaveGoing", wave, waves, size, succeeded, underWay };
 }
 
 function waveAt(

@@ -1,7 +1,8 @@
 import type { NodeFacts } from "../cluster/node.ts";
 import type { Snapshot } from "../departure/decision.ts";
 import { type Policy, selectPolicy } from "../policy/policy.ts";
-import { formatInstant, type Instant, plus } from "../time/time.ts";
+import { inEnglish, type Saying } from "../reason/english.ts";
+import { type Instant, plus } from "../time/time.ts";
 import { amountOf } from "./budget.ts";
 import type { GateHold } from "./gate.ts";
 import { type MissingMachine, type MissingQuestion, missingMachines } from "./missing-machine.ts";
@@ -101,18 +102,17 @@ interface HealthQuestion {
 export function unhealthyHold(question: HealthQuestion): GateHold | undefined {
   const { policy, tally, cluster } = question;
   const most = policy.gates.maxUnhealthy ?? defaultMaxUnhealthy;
-  if (isDisrupted(tally, most)) return held(shareText(tally, `the policy ${policy.name}`));
+  if (isDisrupted(tally, most))
+    return held({ says: "limit.PolicyNotReady", ...tally, policy: policy.name });
   const isWhole = cluster.nodes > 1 && cluster.notReady === cluster.nodes;
-  if (isWhole || isDisrupted(cluster, most)) return held(shareText(cluster, "the cluster"));
+  if (isWhole || isDisrupted(cluster, most)) {
+    return held({ says: "limit.ClusterNotReady", ...cluster });
+  }
   return lateHold(question);
 }
 
 function isDisrupted({ nodes, notReady }: NodeTally, most: number): boolean {
   return notReady >= fewestUnhealthy && notReady >= nodes * most;
-}
-
-function shareText({ nodes, notReady }: NodeTally, of: string): string {
-  return `${notReady} of ${nodes} nodes of ${of} are not Ready`;
 }
 
 /** A machine is late if it has not been replaced within `replacement.timeout`. */
@@ -121,9 +121,9 @@ function lateHold({ policy, tally, missing, at }: HealthQuestion): GateHold | un
   const [first] = late;
   const expected = tally.nodes + missing.length;
   if (first === undefined || late.length < mostLate(policy, expected)) return undefined;
-  const { name } = first.departure.node;
-  const others = late.length === 1 ? "" : `, and ${late.length - 1} more`;
-  return held(`nothing has replaced ${name} since ${formatInstant(first.goneAt)}${others}`);
+  const { departure, goneAt: sinceAt } = first;
+  const more = late.length === 1 ? undefined : late.length - 1;
+  return held({ says: "limit.NotReplaced", node: departure.node.name, sinceAt, more });
 }
 
 function mostLate({ budgets }: Policy, expected: number): number {
@@ -133,6 +133,6 @@ function mostLate({ budgets }: Policy, expected: number): number {
   return Math.max(1, Math.min(Math.floor(expected * mostLateShare), ...limits));
 }
 
-function held(detail: string): GateHold {
-  return { kind: "Held", reason: "FleetUnhealthy", detail };
+function held(said: Saying): GateHold {
+  return { kind: "Held", reason: "FleetUnhealthy", detail: inEnglish(said) };
 }

@@ -1,4 +1,5 @@
-import { formatDuration, type Millis, minutes, seconds } from "../time/time.ts";
+import { inEnglish } from "../reason/english.ts";
+import { type Millis, minutes, seconds } from "../time/time.ts";
 
 /**
  * A watch that has received nothing for so long shows a state that may be gone. A silent one is
@@ -23,8 +24,8 @@ function oldestStale(silences: readonly Silence[]): Silence | undefined {
  */
 export function unheardOf(silences: readonly Silence[]): string | undefined {
   const oldest = oldestStale(silences);
-  const forLong = formatDuration(staleAfterMs);
-  return oldest && `the API server has sent nothing about ${oldest.kind} for more than ${forLong}`;
+  if (oldest === undefined) return undefined;
+  return inEnglish({ says: "limit.Unheard", kind: oldest.kind, silentMs: staleAfterMs });
 }
 
 /** The oldest watch, in a sentence, if it is stale. */

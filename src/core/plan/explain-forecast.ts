@@ -1,13 +1,12 @@
 import { explainWaves } from "../limits/budget.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { ReleaseStanding } from "../policy/release-answer.ts";
-import { capitalized, counted, isOrAre, someOf } from "../reason/counted.ts";
-import { formatInstant, formatRounded, type Instant, seconds } from "../time/time.ts";
+import type { Sentence } from "../reason/english.ts";
+import { firstNames } from "../reason/first-names.ts";
+import { formatRounded, type Instant, seconds } from "../time/time.ts";
 import type { Forecast, NeededAmount, PolicyPlan } from "./fleet-plan.ts";
 
-/**
- * Explains in one sentence whether the plan of a policy can be kept, and if not, what would help.
- */
+/** Explains whether the plan of a policy can be kept, and if not, what would help. */
 export function explainForecast({
   policy,
   spacing,
@@ -16,20 +15,17 @@ export function explainForecast({
   waves,
   departures,
   held,
-}: PolicyPlan): string {
+}: PolicyPlan): readonly Sentence[] {
   const parts = [...lateParts(forecast, policy), ...budgetParts(forecast)];
   // What a freeze or budgets hold is told as part of that.
   const frozen = departures.filter(({ frozenUntil }) => frozenUntil !== undefined).length;
   const isTold = held <= frozen + heldByBudgets(forecast);
-  if (!isTold && !forecast.feasible)
-    parts.unshift(`${counted(held, "departure")} ${isOrAre(held)} held back`);
+  if (!isTold && !forecast.feasible) parts.unshift({ says: "fleet.HeldBack", held });
   const { reachedMs, wantedMs } = spacing;
   if (reachedMs !== null && wantedMs !== null && reachedMs < wantedMs) {
-    const [reached, wanted] = [formatRounded(reachedMs), formatRounded(wantedMs)];
     // A window that ends a moment before a whole number of gaps shortens each by less than that.
-    if (reached !== wanted) {
-      const gaps = `${reached} instead of ${wanted}`;
-      parts.push(`departures are at least ${gaps} apart, because there is no time for more`);
+    if (formatRounded(reachedMs) !== formatRounded(wantedMs)) {
+      parts.push({ says: "fleet.CloseTogether", reachedMs, wantedMs });
     }
   }
   const { freezeUntil } = policy.gates;
@@ -38,11 +34,11 @@ export function explainForecast({
   const verdict = policy.dryRun
     ? explainDryRun(forecast, departures.length)
     : areWavesHalted({ waves }) && forecast.feasible && departures.length > 0
-      ? explainHalted(departures.length)
-      : explainVerdict(forecast, { planned: departures.length, held, isTold });
-  if (release === undefined) return [verdict, ...parts].join("; ");
+      ? ({ says: "fleet.Halted", departures: departures.length } as const)
+      : explainVerdict(forecast, { departures: departures.length, held, isTold });
+  if (release === undefined) return [verdict, ...parts];
   const late = forecast.feasible ? [] : [verdict];
-  return [explainRelease(release, departures.length), ...late, ...parts].join("; ");
+  return [explainRelease(release, departures.length), ...late, ...parts];
 }
 
 /** Whether a failed departure halts those to come until a person continues the waves. */
@@ -50,133 +46,99 @@ export function areWavesHalted({ waves }: Pick<PolicyPlan, "waves">): boolean {
   return waves?.state === "Halted";
 }
 
-function explainHalted(planned: number): string {
-  return planned === 1
-    ? "The departure does not start before its deadline"
-    : "No departure starts before its deadline";
-}
-
 /** A deadline overrides a freeze; departures that were overdue from the start wait for its end. */
-function freezeParts(departures: PolicyPlan["departures"], freezeUntil: Instant): string[] {
-  const due = departures.filter(({ departAt }) => departAt < freezeUntil);
-  const forced = due.filter(
-    ({ deadlineAt, reason }) => reason !== "Overdue" && deadlineAt < freezeUntil,
-  );
-  const freeze = `the freeze until ${formatInstant(freezeUntil)}`;
-  const parts: string[] = [];
-  const waiting = due.length - forced.length;
-  if (waiting > 0) parts.push(`${freeze} holds back ${counted(waiting, "departure")}`);
-  if (forced.length > 0) {
-    const which = firstNames(forced.map(({ node }) => node.name));
-    const whose = `${counted(forced.length, "departure")} (${which})`;
-    const then = forced.length === 1 ? "leaves at its deadline" : "leave at their deadlines";
-    parts.push(`${freeze} ends after the deadlines of ${whose}, which ${then}`);
-  }
-  return parts;
+function freezeParts(planned: PolicyPlan["departures"], until: Instant): readonly Sentence[] {
+  const due = planned.filter(({ departAt }) => departAt < until);
+  const forced = due.filter(({ deadlineAt, reason }) => reason !== "Overdue" && deadlineAt < until);
+  const [waiting, departures] = [due.length - forced.length, forced.length];
+  const names = firstNames(forced.map(({ node }) => node.name));
+  return [
+    ...(waiting > 0 ? [{ says: "fleet.FreezeHolds", until, departures: waiting } as const] : []),
+    ...(departures > 0
+      ? [{ says: "fleet.FreezeEndsLate", until, departures, ...names } as const]
+      : []),
+  ];
 }
 
 /** Departures that are held back are not on schedule, even if they can still leave in time. */
 function explainVerdict(
   { feasible, late }: Forecast,
-  {
-    planned,
-    held,
-    isTold,
-  }: { readonly planned: number; readonly held: number; readonly isTold: boolean },
-): string {
-  if (!feasible) return `${partText(late.length, planned)} late`;
-  if (planned === 0) return "No departures are planned";
-  if (held === planned) return `${partText(held, planned)} held back`;
-  const onSchedule = `${partText(planned - held, planned)} on schedule`;
-  return isTold
-    ? onSchedule
-    : `${onSchedule}, ${counted(held, "departure")} ${isOrAre(held)} held back`;
+  about: { readonly departures: number; readonly held: number; readonly isTold: boolean },
+): Sentence {
+  const { departures, held, isTold } = about;
+  if (!feasible) {
+    const some = late.length;
+    return some === departures
+      ? { says: "fleet.AllLate", departures }
+      : { says: "fleet.SomeLate", some, departures };
+  }
+  if (departures === 0) return { says: "fleet.NonePlanned" };
+  if (held === departures) return { says: "fleet.AllHeldBack", departures };
+  if (held === 0) return { says: "fleet.AllOnSchedule", departures };
+  const some = departures - held;
+  return { says: "fleet.SomeOnSchedule", some, departures, held: isTold ? undefined : held };
 }
 
 /** A dry run makes no promise about its instants. */
-function explainDryRun({ feasible, late }: Forecast, planned: number): string {
-  if (planned === 0) return "Dry run: no departures are planned";
-  return feasible
-    ? `Dry run: ${counted(planned, "departure")} would be on schedule, and no node leaves`
-    : `Dry run: ${someOf(late.length, planned, "departure")} would be late, and no node leaves`;
+function explainDryRun({ feasible, late }: Forecast, departures: number): Sentence {
+  if (departures === 0) return { says: "fleet.DryRunNone" };
+  if (feasible) return { says: "fleet.DryRunInTime", departures };
+  const some = late.length;
+  return some === departures
+    ? { says: "fleet.DryRunAllLate", departures }
+    : { says: "fleet.DryRunSomeLate", some, departures };
 }
 
-/** `Both departures are`, `1 of 12 departures is`. */
-function partText(some: number, all: number): string {
-  return `${capitalized(someOf(some, all, "departure"))} ${isOrAre(some)}`;
-}
-
-/** How many nodes with the same problem are named. */
-const namedNodes = 3;
-
-/**
- * Explains which departures of a policy cannot start, as a part of a sentence.
- */
-export function explainRelease({ nodes, detail }: ReleaseStanding, planned: number): string {
-  if (nodes.length === 0) return `the controller found: ${detail}`;
-  if (nodes.length === planned) {
-    const none = planned === 2 ? "Neither departure" : `None of ${planned} departures`;
-    return `${planned === 1 ? "The only departure cannot" : `${none} can`} start: ${detail}`;
-  }
-  const which = firstNames(nodes);
-  return `${nodes.length} of ${counted(planned, "departure")} cannot start (${which}): ${detail}`;
-}
-
-function firstNames(nodes: readonly string[]): string {
-  const named = nodes.slice(0, namedNodes);
-  const more = nodes.length - named.length;
-  return `${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+/** Explains which departures of a policy cannot start. */
+export function explainRelease({ nodes, detail }: ReleaseStanding, departures: number): Sentence {
+  if (nodes.length === 0) return { says: "fleet.Found", detail };
+  if (nodes.length === departures) return { says: "fleet.NoneCanStart", departures, detail };
+  const some = { some: nodes.length, departures, ...firstNames(nodes) };
+  return { says: "fleet.SomeCannotStart", ...some, detail };
 }
 
 /** Without windows, it is the rest after a departure that was undone which leaves no time. */
-function lateParts(forecast: Forecast, { windows }: Policy): string[] {
+function lateParts(forecast: Forecast, { windows }: Policy): Sentence[] {
   const { onHold, shut, helpless, missed, overdue, expiring, widenBySeconds } = forecast;
-  const parts: string[] = [];
-  if (onHold > 0) {
-    const ends = onHold === 1 ? "ends the hold" : "ends the holds";
-    parts.push(`${counted(onHold, "node")} on hold until after the deadline, which ${ends}`);
-  }
-  const time = windows.length === 0 ? "allowed time" : "open window";
-  if (shut > 0) parts.push(`${counted(shut, "node")} without an ${time} before the deadline`);
-  if (widenBySeconds > 0) {
-    const by = formatRounded(seconds(widenBySeconds));
-    parts.push(`every Allow window would have to end ${by} later`);
-  }
-  if (helpless > 0 && windows.length > 0) {
-    parts.push(`longer windows would not help ${shut === 1 ? "it" : `${helpless} of them`}`);
-  }
-  if (missed === 1) parts.push("1 node that missed its time leaves past the deadline");
-  if (missed > 1) parts.push(`${missed} nodes that missed their time leave past the deadline`);
-  if (overdue === 1) parts.push("1 node already past the deadline");
-  if (overdue > 1) parts.push(`${overdue} nodes already past the deadline, leaving one by one`);
-  if (expiring > 0) {
-    const whose =
-      overdue === 1 ? "it, unless it departs" : `${expiring} of them, unless they depart`;
-    parts.push(`lifetime.max ends first for ${whose} by request`);
-  }
+  const parts: Sentence[] = [];
+  if (onHold > 0) parts.push({ says: "fleet.OnHold", nodes: onHold });
+  const noTime = windows.length === 0 ? "fleet.NoAllowedTime" : "fleet.NoWindow";
+  if (shut > 0) parts.push({ says: noTime, nodes: shut });
+  if (widenBySeconds > 0) parts.push({ says: "fleet.Widen", byMs: seconds(widenBySeconds) });
+  if (helpless > 0 && windows.length > 0) parts.push({ says: "fleet.Helpless", shut, helpless });
+  if (missed > 0) parts.push({ says: "fleet.Missed", nodes: missed });
+  if (overdue > 0) parts.push({ says: "fleet.Overdue", nodes: overdue });
+  if (expiring > 0) parts.push({ says: "fleet.Expiring", overdue, expiring });
   return parts;
 }
 
-function neededText({ value, unit }: NeededAmount): string {
-  return { Nodes: counted(value, "node"), Percent: `${value} %`, PerHour: `${value} an hour` }[
-    unit
-  ];
+function cureOf({ value, unit }: NeededAmount): Sentence {
+  switch (unit) {
+    case "Nodes":
+      return { says: "limit.CureNodes", nodes: value };
+    case "Percent":
+      return { says: "limit.CurePercent", percent: value };
+    case "PerHour":
+      return { says: "limit.CurePerHour", perHour: value };
+  }
 }
 
 function heldByBudgets({ heldBack, heldPastDeadline }: Forecast): number {
   return Math.max(heldBack, heldPastDeadline);
 }
 
-function budgetParts(forecast: Forecast): string[] {
-  const { heldPastDeadline, tight } = forecast;
-  const all = heldByBudgets(forecast);
-  if (all === 0) return [];
-  const some = heldPastDeadline > 0 ? `, ${heldPastDeadline} of them past the deadline` : "";
-  const past = heldPastDeadline === all ? " past the deadline" : some;
+function budgetParts(forecast: Forecast): readonly Sentence[] {
+  const { heldPastDeadline: past, tight } = forecast;
+  const departures = heldByBudgets(forecast);
+  if (departures === 0) return [];
   const waves = tight.filter(({ isWaves }) => isWaves).length;
-  const who = waves === 0 ? "budgets" : waves === tight.length ? "waves" : "budgets and waves";
+  const some = waves === tight.length ? "limit.Waves" : "limit.BudgetsAndWaves";
+  const who: Sentence = { says: waves === 0 ? "limit.Budgets" : some };
   const cures = tight.map(({ budget, needed }) =>
-    needed === undefined ? budget : `${budget}; ${neededText(needed)} would hold none back`,
+    needed === undefined ? budget : [budget, cureOf(needed)],
   );
-  return [`${who} hold back ${counted(all, "departure")}${past}: ${cures.join(", ")}`];
+  if (past === departures) return [{ says: "fleet.HeldPastDeadline", who, departures, cures }];
+  return [
+    { says: "fleet.HeldByLimits", who, departures, past: past > 0 ? past : undefined, cures },
+  ];
 }

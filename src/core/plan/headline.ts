@@ -7,27 +7,29 @@ import {
   isUnderWay,
   policyNameOf,
 } from "../departure/departure.ts";
-import { isOrAre } from "../reason/counted.ts";
+import type { Saying, Sentence } from "../reason/english.ts";
+import { firstNames } from "../reason/first-names.ts";
 import type { Reason } from "../reason/reason.ts";
-import { earliest, formatInstant, type Instant } from "../time/time.ts";
+import { earliest, type Instant } from "../time/time.ts";
 import { atTheirTurn } from "./budget-turn.ts";
 import { areWavesHalted } from "./explain-forecast.ts";
 import type { FleetPlan, PolicyPlan } from "./fleet-plan.ts";
 import type { NotPlanned } from "./not-planned.ts";
-import { blockedNodes, isInfeasible, nodeCount, policyStanding } from "./policy-standing.ts";
+import { blockedNodes, isInfeasible, policyStanding } from "./policy-standing.ts";
 
 /** `Bad`: a person has to look. `Note`: not as usual, but as somebody wanted it. */
 export type HeadlineTone = "Good" | "Note" | "Bad";
 
 export type HeadlineSubject = "Policy" | "Next" | "Leaving" | "Held" | "Controller" | "Agents";
 
-/** One sentence of the headline, without the period. */
+/** One line of the headline. */
 export interface HeadlineLine {
   readonly subject: HeadlineSubject;
   /** The policy, if it is about one. */
   readonly policy: string | null;
   readonly tone: HeadlineTone;
-  readonly text: string;
+  /** Without the period. */
+  readonly says: Saying;
   /** Why due departures of the policy do not start, the most frequent reason first. */
   readonly waiting: readonly WaitingCount[];
 }
@@ -87,17 +89,17 @@ export function fleetHeadline(facts: HeadlineFacts): readonly HeadlineLine[] {
 function line(
   subject: HeadlineSubject,
   tone: HeadlineTone,
-  text: string,
+  says: Saying,
   more: Partial<Pick<HeadlineLine, "policy" | "waiting">> = {},
 ): HeadlineLine {
-  return { subject, tone, text, policy: null, waiting: [], ...more };
+  return { subject, tone, says, policy: null, waiting: [], ...more };
 }
 
 function policyLines({ plan, departures, unread = [] }: HeadlineFacts): readonly HeadlineLine[] {
-  if (unread.includes("policies")) return [line("Policy", "Note", cannotBeRead("policies"))];
-  if (unread.includes("nodes")) return [line("Policy", "Note", cannotBeRead("nodes"))];
+  if (unread.includes("policies")) return [line("Policy", "Note", unreadWords.policies)];
+  if (unread.includes("nodes")) return [line("Policy", "Note", unreadWords.nodes)];
   if (plan.policies.length + plan.bad.length === 0) {
-    return [line("Policy", "Bad", "There is no DeparturePolicy: no node is planned")];
+    return [line("Policy", "Bad", { says: "headline.NoPolicies" })];
   }
   const held = Map.groupBy(
     atTheirTurn(departures, plan).filter(
@@ -115,11 +117,11 @@ function policyLines({ plan, departures, unread = [] }: HeadlineFacts): readonly
         at: plan.at,
       });
     }),
-    ...plan.bad.map(({ policy, nodes }) =>
-      line("Policy", "Bad", `It cannot be read${nodesStay(nodes)}: ${policy.problem}`, {
-        policy: policy.name,
-      }),
-    ),
+    ...plan.bad.map(({ policy, nodes: stay }) => {
+      const nodes = stay === 0 ? undefined : stay;
+      const says: Sentence = { says: "headline.PolicyUnread", nodes, detail: policy.problem };
+      return line("Policy", "Bad", says, { policy: policy.name });
+    }),
   ];
 }
 
@@ -139,15 +141,16 @@ function policyLine(
   const { policy } = plan;
   const { reason, explain } = policyStanding(plan, blocked);
   if (isUnread && (reason === "InTime" || reason === "Late")) {
-    return line("Policy", "Note", cannotBeRead("departures"), { policy: policy.name });
+    return line("Policy", "Note", unreadWords.departures, { policy: policy.name });
   }
   const { freezeUntil } = policy.gates;
-  const frozen = freezeUntil !== undefined && freezeUntil > at ? freezeUntil : undefined;
+  const until = freezeUntil !== undefined && freezeUntil > at ? freezeUntil : undefined;
   const isIdle = reason === "Paused" || reason === "NoNodes" || policy.dryRun;
-  const isNoted = isIdle || frozen !== undefined || plan.held > 0 || held.length > 0;
+  const isNoted = isIdle || until !== undefined || plan.held > 0 || held.length > 0;
   const isBad = isInfeasible(reason) || reason === "WaveHalted";
-  const text = frozen === undefined ? explain : `Frozen until ${formatInstant(frozen)}. ${explain}`;
-  return line("Policy", isBad ? "Bad" : isNoted ? "Note" : "Good", text, {
+  const says: Saying =
+    until === undefined ? explain : { says: "headline.Frozen", until, rest: explain };
+  return line("Policy", isBad ? "Bad" : isNoted ? "Note" : "Good", says, {
     policy: policy.name,
     waiting: waitingOf(held),
   });
@@ -186,38 +189,35 @@ function nextLine({ plan, departures, unread = [] }: HeadlineFacts): readonly He
   let thawsAt: Instant | undefined;
   for (const { frozenUntil } of all) thawsAt = earliest(thawsAt, frozenUntil);
   if (next !== undefined && (thawsAt === undefined || next.at < thawsAt)) {
-    return [line("Next", "Good", `${next.node} leaves at ${formatInstant(next.at)}`)];
+    const { node, at: departAt } = next;
+    return [line("Next", "Good", { says: "headline.Next", node, departAt })];
   }
-  const until = thawsAt === undefined ? "" : ` before the freeze ends at ${formatInstant(thawsAt)}`;
-  return [line("Next", "Note", `No departure is ahead${until}`)];
+  return [line("Next", "Note", { says: "headline.NoneAhead", until: thawsAt })];
 }
 
-/** How many nodes of one kind are named. */
-const namedNodes = 3;
-
-function cannotBeRead(what: UnreadList): string {
-  return `The ${what} cannot be read`;
-}
+const unreadWords: Readonly<Record<UnreadList, Sentence>> = {
+  nodes: { says: "headline.NodesUnread" },
+  policies: { says: "headline.PoliciesUnread" },
+  departures: { says: "headline.DeparturesUnread" },
+};
 
 function leavingLine({ departures, unread = [] }: HeadlineFacts): readonly HeadlineLine[] {
   if (unread.includes("departures")) {
-    return [line("Leaving", "Note", cannotBeRead("departures"))];
+    return [line("Leaving", "Note", unreadWords.departures)];
   }
   const leaving = departures.filter((one) => isLive(one) && isUnderWay(one));
-  if (leaving.length === 0) return [line("Leaving", "Good", "No node is leaving now")];
+  const nodes = leaving.length;
+  if (nodes === 0) return [line("Leaving", "Good", { says: "headline.NoneLeaving" })];
   const noticed = leaving.filter(isNoticed).length;
-  const names = leaving.map(({ node }) => node.name).toSorted(compareNames);
-  const verb = isOrAre(leaving.length);
-  const notice = noticed === 0 ? "" : `, ${noticedText(noticed, leaving.length)}on a notice`;
   // The names come last: where a line is cut, they are the least of it.
-  const text = `${nodeCount(leaving.length)} ${verb} leaving now${notice} (${firstNames(names)})`;
-  return [line("Leaving", noticed === 0 ? "Good" : "Note", text)];
-}
-
-/** How many of those that leave: `both `, `1 of them `; nothing if it is the only one. */
-function noticedText(noticed: number, leaving: number): string {
-  if (noticed < leaving) return `${noticed} of them `;
-  return leaving === 1 ? "" : leaving === 2 ? "both " : "all ";
+  const names = firstNames(leaving.map(({ node }) => node.name).toSorted(compareNames));
+  if (noticed === 0)
+    return [line("Leaving", "Good", { says: "headline.Leaving", nodes, ...names })];
+  const says: Sentence =
+    noticed === nodes
+      ? { says: "headline.AllNoticed", nodes, ...names }
+      : { says: "headline.SomeNoticed", nodes, noticed, ...names };
+  return [line("Leaving", "Note", says)];
 }
 
 /**
@@ -233,46 +233,32 @@ function heldLine({ nodes, departures }: HeadlineFacts): readonly HeadlineLine[]
       !leaving.has(node.uid) && (holdOf(node).kind === "Always" || byDeparture.has(node.uid)),
   );
   if (held.length === 0) return [];
-  let since: Instant | undefined;
+  let sinceAt: Instant | undefined;
   for (const { holdWriter } of held) {
-    since = earliest(since, holdWriter?.at);
+    sinceAt = earliest(sinceAt, holdWriter?.at);
   }
   const names = firstNames(held.map(({ name }) => name).toSorted(compareNames));
-  const longest = held.length === 1 ? "" : ", the longest";
-  const time = since === undefined ? "" : `${longest} since ${formatInstant(since)}`;
-  const verb = isOrAre(held.length);
-  return [line("Held", "Note", `${nodeCount(held.length)} ${verb} on hold${time} (${names})`)];
-}
-
-/** The nodes that an unreadable policy might own. */
-function nodesStay(count: number): string {
-  if (count === 0) return "";
-  return count === 1 ? ", and its node stays" : `, and its ${count} nodes stay`;
-}
-
-function firstNames(names: readonly string[]): string {
-  const more = names.length - namedNodes;
-  return `${names.slice(0, namedNodes).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  const says: Sentence = { says: "headline.OnHold", nodes: held.length, sinceAt, ...names };
+  return [line("Held", "Note", says)];
 }
 
 export function controllerLine({ controller }: OperationStanding): HeadlineLine {
   switch (controller.kind) {
     case "Leads":
-      return line("Controller", "Good", `${controller.holder} leads`);
+      return line("Controller", "Good", { says: "headline.Leads", holder: controller.holder });
     case "Expired": {
       const { holder, renewedAt } = controller;
-      const since = renewedAt === null ? "" : ` since ${formatInstant(renewedAt)}`;
-      const text = `No controller leads and nothing starts: ${holder} has not renewed its Lease${since}`;
-      return line("Controller", "Bad", text);
+      const says: Sentence = {
+        says: "headline.NotRenewed",
+        holder,
+        renewedAt: renewedAt ?? undefined,
+      };
+      return line("Controller", "Bad", says);
     }
     case "None":
-      return line(
-        "Controller",
-        "Note",
-        "Nobody holds the Lease: no controller runs, or it runs without leader election",
-      );
+      return line("Controller", "Note", { says: "headline.NoLease" });
     default:
-      return line("Controller", "Note", "Whether a controller leads may not be read");
+      return line("Controller", "Note", { says: "headline.LeaseUnread" });
   }
 }
 
@@ -280,16 +266,14 @@ function agentLine({ agents }: OperationStanding): HeadlineLine {
   switch (agents.kind) {
     case "Found": {
       const { ready, wanted } = agents;
-      if (wanted === 0)
-        return line("Agents", "Note", "The agent is installed, and fits on no node");
-      const verb = isOrAre(wanted);
+      if (wanted === 0) return line("Agents", "Note", { says: "headline.NoAgentFits" });
       return ready >= wanted
-        ? line("Agents", "Good", `${ready} of ${wanted} ${verb} ready`)
-        : line("Agents", "Bad", `${ready} of ${wanted} ${verb} ready: a notice may be missed`);
+        ? line("Agents", "Good", { says: "headline.AgentsReady", ready, wanted })
+        : line("Agents", "Bad", { says: "headline.AgentsMissing", ready, wanted });
     }
     case "None":
-      return line("Agents", "Note", "There is no agent");
+      return line("Agents", "Note", { says: "headline.NoAgent" });
     default:
-      return line("Agents", "Note", "Whether agents are ready may not be read");
+      return line("Agents", "Note", { says: "headline.AgentsUnread" });
   }
 }

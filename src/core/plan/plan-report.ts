@@ -1,10 +1,9 @@
-import { providerIdForms } from "../../cloud/facts/cloud-marks.ts";
 import { compareNames } from "../cluster/name-order.ts";
 import type { WaveStanding } from "../limits/budget.ts";
 import type { ReleaseStanding } from "../policy/release-answer.ts";
+import { english, explained, inEnglish } from "../reason/english.ts";
 import type { Reason } from "../reason/reason.ts";
-import { orList } from "../reason/word-list.ts";
-import { between, formatInstant, formatRounded, type Instant, type Millis } from "../time/time.ts";
+import { between, formatInstant, type Instant, type Millis } from "../time/time.ts";
 import { explainRelease } from "./explain-forecast.ts";
 import type {
   Barrier,
@@ -36,75 +35,28 @@ export interface PlanFacts {
 
 /** Explains in one sentence why a node leaves when it does, or has no planned departure. */
 export function explainPlan(reason: Reason, facts: PlanFacts): string {
-  if (facts.departAt === undefined) return explainNotPlanned(reason, facts);
-  return `${explainDeparture(reason, facts)}${explainChange(facts)}`;
-}
-
-function explainDeparture(reason: Reason, facts: PlanFacts): string {
-  const departs = text(facts.departAt);
-  const deadline = `its deadline ${text(facts.deadlineAt)}`;
-  const launchTime = `launched ${text(facts.bornAt)} according to the ${launchTimeText(facts.bornFrom)}`;
-  switch (reason) {
-    case "DeadlineBeatsWindow":
-      if (facts.barrier !== undefined) {
-        return `${facts.node} leaves at ${departs} although it ${barrierText(facts.barrier)}: ${deadline} comes first (${launchTime})`;
-      }
-      return `${facts.node} leaves at ${departs} although no window is open then: there is no allowed time between its earliest ${text(facts.earliestAt)} and ${deadline} (${launchTime})`;
-    case "Missed":
-      return `${facts.node} missed its departure time and leaves at ${departs}${inWindow(facts)}, as far from other departures as its lifetime allows; ${deadline} (${launchTime})`;
-    case "Overdue":
-      return `${facts.node} is past ${deadline} and leaves at ${departs}${inWindow(facts)}, as early as the distance from other departures allows (${launchTime})`;
-    default:
-      return `${facts.node} leaves at ${departs}${inWindow(facts)}, by the spacing of policy ${facts.policy ?? "unknown"}; earliest ${text(facts.earliestAt)}, deadline ${text(facts.deadlineAt)} (${launchTime})`;
+  const { node, departAt, bornFrom, heldBackTo, barrier } = facts;
+  if (departAt === undefined) {
+    const hasSentence = Object.hasOwn(english.notPlanned, reason);
+    if (!hasSentence) return `${node} has no planned departure: ${reason}`;
+    return explained(`notPlanned.${reason as NotPlannedReason}`, facts);
   }
+  return explained(`planned.${plannedBy(reason, barrier)}`, {
+    ...facts,
+    bornFrom: { says: bornFrom === "Instance" ? "limit.Cloud" : "limit.NodeObject" },
+    until: barrier?.untilAt,
+    movedAt: facts.movedFrom,
+    waitMs: heldBackTo && between(departAt, heldBackTo),
+  });
 }
 
-function barrierText({ by, untilAt }: Barrier): string {
-  const until = `until ${text(untilAt)}`;
-  return by === "Hold" ? `is on hold ${until}` : `rests ${until} after a departure that was undone`;
+function plannedBy(reason: Reason, barrier: Barrier | undefined) {
+  if (reason === "DeadlineBeatsWindow" && barrier !== undefined) return barrierWords[barrier.by];
+  const isOther = reason === "DeadlineBeatsWindow" || reason === "Missed" || reason === "Overdue";
+  return isOther ? reason : "Spaced";
 }
 
-function explainChange({ departAt, movedFrom, heldBackTo }: PlanFacts): string {
-  const moved = movedFrom === undefined ? "" : `; moved from ${text(movedFrom)}`;
-  if (departAt === undefined || heldBackTo === undefined) return moved;
-  const wait = formatRounded(between(departAt, heldBackTo));
-  return `${moved}; it will be held back by about ${wait}`;
-}
-
-function explainNotPlanned(reason: Reason, { node, policy, detail }: PlanFacts): string {
-  const by = policy ?? "no policy";
-  const sentences: Readonly<Record<NotPlannedReason, string>> = {
-    NoPolicy: `No policy selects ${node}`,
-    PolicyInvalid: `A policy that might own ${node} cannot be read: ${detail}`,
-    PolicyPaused: `Policy ${by} is paused: ${node} stays`,
-    NoLifetimeLimit: `Policy ${by} has no lifetime.max: ${node} leaves only on a notice`,
-    NodeTerminating: `${node} is already being deleted`,
-    LeftToOthers: `${node} is already being disrupted by ${detail}`,
-    OnHold: `${node} is on hold by its annotation ${detail}`,
-    GangWorkload: `${node} does not leave on its own, because that would end others with it: ${detail}`,
-    MachineStayed: `${node} was drained but its machine was not terminated; it is not drained again until ${detail}`,
-    NoProviderID: `${node} has no providerID to identify its machine by`,
-    UnknownProvider: `${node} has the providerID ${detail}, which is not ${orList(providerIdForms)}`,
-    NoLaunchTime: `${node} has no creation time, so its deadline is unknown`,
-    Noticed: `${node} is under a notice: see departure ${detail}`,
-    Requested: `${node} leaves as requested by a user: see departure ${detail}`,
-    Started: `${node} is already leaving: see departure ${detail}`,
-  };
-  const own = Object.hasOwn(sentences, reason) ? sentences[reason as NotPlannedReason] : undefined;
-  return own ?? `${node} has no planned departure: ${reason}`;
-}
-
-function inWindow({ window }: PlanFacts): string {
-  return window === undefined || window === null ? "" : ` in the window ${window}`;
-}
-
-function launchTimeText(source: LaunchTimeSource | undefined): string {
-  return source === "Instance" ? "cloud" : "Node object";
-}
-
-function text(at: Instant | undefined): string {
-  return at === undefined ? "an unknown time" : formatInstant(at);
-}
+const barrierWords = { Hold: "DeadlineBeatsHold", Rest: "DeadlineBeatsRest" } as const;
 
 /** The report of `lastcall plan -o json`. Programs read it, so names and shape must not change. */
 export interface PlanReport {
@@ -199,7 +151,7 @@ export function planWarnings(plan: FleetPlan): readonly string[] {
   const stays = plan.policies.flatMap(({ policy, release, departures }) =>
     release === undefined
       ? []
-      : `Policy ${policy.name}: ${explainRelease(release, departures.length)}`,
+      : `Policy ${policy.name}: ${inEnglish(explainRelease(release, departures.length))}`,
   );
   const twice = plan.policies.flatMap(({ policy }) => {
     const repeated = repeatedDeparture(policy, plan.at);
@@ -234,7 +186,7 @@ function policyReport(plan: PolicyPlan, fleet: FleetPlan): PolicyReport {
       feasible: !isInfeasible(reason),
       late: forecast.late,
       widenBySeconds: forecast.widenBySeconds,
-      explain,
+      explain: inEnglish(explain),
       ...(plan.release && { release: releaseReport(plan.release) }),
     },
     ...(plan.waves && { waves: waveReport(plan.waves) }),

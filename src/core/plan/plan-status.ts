@@ -8,6 +8,7 @@ import {
 } from "../departure/departure.ts";
 import { explainWaves, type WaveStanding } from "../limits/budget.ts";
 import { departureAnnotation } from "../notice/interruption.ts";
+import { inEnglish } from "../reason/english.ts";
 import {
   between,
   earlier,
@@ -164,10 +165,10 @@ const ready: PolicyCondition = {
  * nodes are held back.
  */
 function feasibleCondition(plan: PolicyPlan, blocked: readonly NotPlanned[]): PolicyCondition {
-  const { reason, explain: message } = policyStanding(plan, blocked);
+  const { reason, explain } = policyStanding(plan, blocked);
   const isUnknown = reason === "Paused" || reason === "NoNodes";
   const status = isUnknown ? "Unknown" : isInfeasible(reason) ? "False" : "True";
-  return { type: "Feasible", status, reason, message };
+  return { type: "Feasible", status, reason, message: inEnglish(explain) };
 }
 
 function badStatusOf(
@@ -191,7 +192,7 @@ function badStatusOf(
 
 function waveCondition(waves: WaveStanding): PolicyCondition {
   const passed = waves.state === "Passed";
-  const message = `${upperFirst(explainWaves(waves))}.`;
+  const message = `${upperFirst(inEnglish(explainWaves(waves)))}.`;
   return { type: "WavesPassed", status: passed ? "True" : "False", reason: waves.state, message };
 }
 

@@ -1,5 +1,6 @@
 import type { ReleaseReason } from "../policy/release-answer.ts";
-import { counted, isOrAre } from "../reason/counted.ts";
+import { counted } from "../reason/counted.ts";
+import type { Saying, Sentence } from "../reason/english.ts";
 import { areWavesHalted, explainForecast } from "./explain-forecast.ts";
 import type { FleetPlan, PolicyPlan } from "./fleet-plan.ts";
 import type { NotPlanned } from "./not-planned.ts";
@@ -22,14 +23,12 @@ export type PolicyStandingReason =
 
 export interface PolicyStanding {
   readonly reason: PolicyStandingReason;
-  readonly explain: string;
+  readonly explain: Saying;
 }
 
-function noNodes({ outranked }: PolicyPlan): string {
-  if (outranked === 0) {
-    return "It selects no node: compare its nodeSelector with the labels of the nodes";
-  }
-  return `It applies to no node: policies of more weight or of an earlier name apply to the ${nodeCount(outranked)} that it selects`;
+function noNodes({ outranked }: PolicyPlan): Sentence {
+  if (outranked === 0) return { says: "fleet.SelectsNone" };
+  return { says: "fleet.Outranked", nodes: outranked };
 }
 
 const feasible: ReadonlySet<PolicyStandingReason> = new Set(["InTime", "WaveHalted"]);
@@ -48,26 +47,30 @@ export function blockedNodes({ notPlanned }: FleetPlan, policy: string): readonl
 export function policyStanding(plan: PolicyPlan, blocked: readonly NotPlanned[]): PolicyStanding {
   const { policy, matched, forecast, release, health } = plan;
   if (policy.paused) {
-    const explain =
-      matched === 0
-        ? "The policy is paused, and selects no node"
-        : `The policy is paused: ${nodeCount(matched)} without a departure time`;
+    const isEmpty = matched === 0;
+    const explain: Sentence = isEmpty
+      ? { says: "fleet.PausedEmpty" }
+      : { says: "fleet.Paused", nodes: matched };
     return { reason: "Paused", explain };
   }
   if (matched === 0) return { reason: "NoNodes", explain: noNodes(plan) };
   const explain = explainForecast(plan);
   const [first] = blocked;
   if (first !== undefined) {
-    const held = `${nodeCount(blocked.length)} ${isOrAre(blocked.length)} held back`;
-    const them = blocked.length === 1 ? "it" : "them";
-    const why = `${held}, because a policy that might own ${them} cannot be read`;
-    return { reason: "PolicyInvalid", explain: `${why}: ${first.detail}. ${explain}` };
+    const { detail = "" } = first;
+    const stay: Sentence = {
+      says: "fleet.OwnersUnread",
+      nodes: blocked.length,
+      detail,
+      rest: explain,
+    };
+    return { reason: "PolicyInvalid", explain: stay };
   }
   if (health.hold !== undefined) {
-    const why = `No voluntary departure starts, because the fleet is unhealthy: ${health.hold.detail}`;
     // None of them is on schedule then, even if all can still leave in time.
-    const late = forecast.feasible ? "" : `. ${explain}`;
-    return { reason: "FleetUnhealthy", explain: `${why}${late}` };
+    const rest = forecast.feasible ? undefined : explain;
+    const hold: Sentence = { says: "fleet.Unhealthy", detail: health.hold.detail ?? "", rest };
+    return { reason: "FleetUnhealthy", explain: hold };
   }
   if (release !== undefined) return { reason: release.reason, explain };
   if (!forecast.feasible) return { reason: "Late", explain };

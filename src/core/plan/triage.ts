@@ -18,6 +18,7 @@ import {
   selectPolicy,
 } from "../policy/policy.ts";
 import { isKarpenters } from "../policy/release-answer.ts";
+import { inEnglish } from "../reason/english.ts";
 import type { Reason } from "../reason/reason.ts";
 import { markMeant } from "../time/named-time.ts";
 import { earliest, formatInstant, type Instant, later, plus } from "../time/time.ts";
@@ -187,9 +188,8 @@ function resting(
 
 function unreadable({ annotations }: NodeFacts, mark: string): string {
   const value = annotations[mark] ?? "";
-  const meant = markMeant(value);
-  const hint = meant === undefined ? "" : `${meant}? `;
-  return `${mark}, whose value ${JSON.stringify(value)} cannot be read (${hint}expected "true", 4h or 2026-12-01T00:00:00Z)`;
+  const about = { mark, value: JSON.stringify(value), meant: markMeant(value) };
+  return inEnglish({ says: "limit.HoldUnreadable", ...about });
 }
 
 /**

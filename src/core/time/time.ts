@@ -98,6 +98,11 @@ export function formatInstant(at: Instant): string {
   return new Date(at).toISOString();
 }
 
+/** Without milliseconds if they are zero, as people write instants. */
+export function briefInstant(at: Instant): string {
+  return formatInstant(at).replace(".000Z", "Z");
+}
+
 /** For a library that expects a Date. */
 export function dateAt(at: Instant): Date {
   return new Date(at);

@@ -4,8 +4,10 @@
  * here. Sources: apimachinery `pkg/api/errors/errors.go` and `pkg/apis/meta/v1/types.go`
  * (StatusReason).
  */
+
 import type { KubeAnswer, KubeMethod } from "../../contracts/kube-api.ts";
 import { fieldsOf, listOf, numberOf, trimmedTextOf } from "../../core/json/json-field.ts";
+import { inEnglish } from "../../core/reason/english.ts";
 import { type Millis, seconds } from "../../core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../errors.ts";
 
@@ -230,15 +232,16 @@ export function describeCall(call: ApiCall): string {
 
 function sentenceOf(call: ApiCall, answer: KubeAnswer, code: ErrorCode): string {
   const lead = `Cannot ${describeCall(call)}`;
+  const about = { verb: verbOf(call), object: subjectOf(call) };
   const message = answerMessage(answer);
   const withStatus = messageIn(answer) === undefined ? message : `${answer.status} ${message}`;
   switch (code) {
     case "API_UNAUTHORIZED":
-      return `${lead}: the API server rejected the credentials (${message}), check the kubeconfig or the service account`;
+      return inEnglish({ says: "api.Unauthorized", ...about, detail: message });
     case "RIGHT_MISSING":
-      return `${lead}: forbidden (${message}), grant ${rightOf(call)}`;
+      return inEnglish({ says: "api.Forbidden", ...about, detail: message, right: rightOf(call) });
     case "CRD_MISSING":
-      return `${lead}: ${notInstalled(call)}, expected the custom resource definition ${resourceOf(call)}`;
+      return inEnglish({ says: notInstalled(call), ...about, resource: resourceOf(call) });
     case "NOT_FOUND":
       return `${lead}: ${whatIsMissing(call, answer)}`;
     case "CONFLICT":
@@ -250,11 +253,8 @@ function sentenceOf(call: ApiCall, answer: KubeAnswer, code: ErrorCode): string 
   }
 }
 
-function notInstalled(call: ApiCall): string {
-  const isOurs = partsOf(call.path).group === "lastcall.dev";
-  return isOurs
-    ? "it is not installed (run: lastcall setup crds --apply)"
-    : "the API server does not serve it";
+function notInstalled(call: ApiCall): "api.NotInstalled" | "api.NotServed" {
+  return partsOf(call.path).group === "lastcall.dev" ? "api.NotInstalled" : "api.NotServed";
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { ActAnswer, ActPreview, BoardAct } from "../../board/act/act.ts";
 import type { BoardRow, PolicyCard } from "../../board/stream.ts";
+import { inEnglish } from "../../core/reason/english.ts";
 import type { Instant } from "../../core/time/time.ts";
 import {
   after,
@@ -326,13 +327,15 @@ function PreviewText({
     <>
       {refusal === null ? null : (
         <p class="held">
-          <Sentence view={view} text={`${refusal}.`} class="" />
+          <Sentence view={view} text={refusal} class="" />
+          {words.fullStop}
         </p>
       )}
       <ul>
         {says.map((sentence) => (
-          <li key={sentence}>
-            <Sentence view={view} text={`${sentence}.`} class="" />
+          <li key={inEnglish(sentence)}>
+            <Sentence view={view} text={sentence} class="" />
+            {words.fullStop}
           </li>
         ))}
         {drain === null ? null : (

@@ -6,6 +6,7 @@ import { interruptionOf } from "../../../src/core/notice/interruption.ts";
 import { explainForecast } from "../../../src/core/plan/explain-forecast.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { explainPlan } from "../../../src/core/plan/plan-report.ts";
+import { inEnglish } from "../../../src/core/reason/english.ts";
 import { formatInstant, hours, type Instant, minutes, plus } from "../../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy, at, daily, everyMachine } from "../fleet-builder.ts";
 
@@ -59,7 +60,7 @@ describe("a hold until after the node's deadline", () => {
       expect(entry && explainPlan(entry.reason, { ...entry, node })).toBe(
         "n1 leaves at 2026-11-20T23:30:00.000Z although it is on hold until 2026-11-21T02:30:00.000Z: its deadline 2026-11-20T23:30:00.000Z comes first (launched 2026-11-20T00:00:00.000Z according to the Node object)",
       );
-      expect(plan && explainForecast(plan)).toBe(
+      expect(plan && inEnglish(explainForecast(plan))).toBe(
         "The departure is late; 1 node on hold until after the deadline, which ends the hold",
       );
     },

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { PodFacts } from "../../../src/core/cluster/pod.ts";
 import { disturbanceMark } from "../../../src/core/drain-plan/pod-obstacle.ts";
-import { translated } from "../../../src/web/words/sentence.tsx";
+import { translated } from "../../../src/web/words/translated.ts";
 import { at } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");

@@ -9,8 +9,9 @@ import {
 } from "../../../src/core/plan/headline.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import type { Policy } from "../../../src/core/policy/policy.ts";
+import { inEnglish } from "../../../src/core/reason/english.ts";
 import { hours, instant, minutes } from "../../../src/core/time/time.ts";
-import { translated } from "../../../src/web/words/sentence.tsx";
+import { translated } from "../../../src/web/words/translated.ts";
 import { aDeparture, aNode, aPolicy, at, daily } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
@@ -28,7 +29,10 @@ function headline(world: World, more: Partial<HeadlineFacts> = {}) {
   const fleet = { policies, departures, nodes: world.nodes ?? nodes, badPolicies: [] };
   const plan = planFleet({ ...fleet, at: now });
   const lines = fleetHeadline({ ...fleet, plan, ...more });
-  return (subject: HeadlineSubject) => lines.filter((one) => one.subject === subject);
+  return (subject: HeadlineSubject) =>
+    lines
+      .filter((one) => one.subject === subject)
+      .map(({ says, ...line }) => ({ ...line, text: inEnglish(says) }));
 }
 
 describe("the headline of a fleet", () => {

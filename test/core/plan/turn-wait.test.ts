@@ -7,9 +7,10 @@ import type { Departure } from "../../../src/core/departure/departure.ts";
 import { explainForecast } from "../../../src/core/plan/explain-forecast.ts";
 import { fleetHeadline } from "../../../src/core/plan/headline.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
+import { inEnglish } from "../../../src/core/reason/english.ts";
 import { explain } from "../../../src/core/reason/reason.ts";
 import { hours, type Instant, minus, minutes, plus } from "../../../src/core/time/time.ts";
-import { translated } from "../../../src/web/words/sentence.tsx";
+import { translated } from "../../../src/web/words/translated.ts";
 import { aDeparture, aNode, aPolicy, at, daily, everyMachine } from "../fleet-builder.ts";
 
 /** Two nodes were due at once; the first has started, and the other one waits for its turn. */
@@ -38,9 +39,9 @@ it("a due departure is expected when its turn comes, and not on schedule until t
   const plan = planFleet({ ...fleet, at: now });
   const [spot] = plan.policies;
   expect(spot?.departures.map(({ heldBackTo }) => heldBackTo)).toEqual([turnAt]);
-  expect(spot && explainForecast(spot)).toBe("The departure is held back");
+  expect(spot && inEnglish(explainForecast(spot))).toBe("The departure is held back");
   const next = fleetHeadline({ ...fleet, plan }).find(({ subject }) => subject === "Next");
-  expect(next?.text).toBe("n1 leaves at 2026-11-20T12:15:00.000Z");
+  expect(next && inEnglish(next.says)).toBe("n1 leaves at 2026-11-20T12:15:00.000Z");
 });
 
 const state = {
@@ -172,7 +173,7 @@ it("a departure that a budget will hold back is not on schedule", () => {
   });
   const [made] = planFleet({ ...fleetOf(soon), policies: [policy], at: now }).policies;
   expect(made?.departures.map(({ heldBackTo }) => heldBackTo !== undefined)).toEqual([false, true]);
-  expect(made && explainForecast(made)).toBe(
+  expect(made && inEnglish(explainForecast(made))).toBe(
     "1 of 2 departures is on schedule; budgets hold back 1 departure: 1 node at once; 2 nodes would hold none back",
   );
   expect(translated(made ? explainForecast(made) : "", "ja")).not.toMatch(/[A-Za-z]/);

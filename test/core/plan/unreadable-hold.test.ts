@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { planReport } from "../../../src/core/plan/plan-report.ts";
 import { explain } from "../../../src/core/reason/reason.ts";
-import { translated } from "../../../src/web/words/sentence.tsx";
+import { translated } from "../../../src/web/words/translated.ts";
 import { aNode, aPolicy, at } from "../fleet-builder.ts";
 
 it.each([
