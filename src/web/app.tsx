@@ -23,7 +23,8 @@ import {
   usePreferences,
 } from "./view-state.ts";
 import { readable } from "./words/sentence.tsx";
-import { clockSecondsText, dayText, momentText, type Words, zoneText } from "./words/words.ts";
+import { clockSecondsText, dayText, momentText, zoneText } from "./words/time-text.ts";
+import type { Words } from "./words/words-english.ts";
 
 export function App({ live }: { readonly live: LiveBoard }): VNode {
   const state = useLive(live);

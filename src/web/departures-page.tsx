@@ -20,7 +20,7 @@ import { HoldNote } from "./row-status.tsx";
 import { rowTime } from "./row-time.ts";
 import { type PageView, useFirst } from "./view-state.ts";
 import { BriefSentence, readable } from "./words/sentence.tsx";
-import { clockText, countdown, momentText } from "./words/words.ts";
+import { clockText, countdown, momentText } from "./words/time-text.ts";
 
 /** The number of rows shown at first; the rest are shown on request. */
 const [heldShown, pastShown, stayingShown] = [3, 8, 200];

@@ -9,7 +9,7 @@ import { type RowGroup, rowGroups, type SortKeys, sortedRows } from "./row-list.
 import { rowStatus, StatusText } from "./row-status.tsx";
 import { type PageView, useFirst } from "./view-state.ts";
 import { readable } from "./words/sentence.tsx";
-import { clockText, relativeText } from "./words/words.ts";
+import { clockText, relativeText } from "./words/time-text.ts";
 
 /** The number of rows shown at first; the rest are shown on request. */
 const firstRows = 100;

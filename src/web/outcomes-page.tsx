@@ -14,7 +14,7 @@ import { problemIn } from "./node/node-view.tsx";
 import { useEffect, useState, type VNode } from "./preact.ts";
 import { nothingDeparted, PastList } from "./row-list.tsx";
 import { type PageView, useFirst } from "./view-state.ts";
-import { fineSpanText } from "./words/words.ts";
+import { fineSpanText } from "./words/time-text.ts";
 
 interface OutcomesPageProps {
   readonly view: PageView;

@@ -11,7 +11,7 @@ import { NodeName } from "./node-name.tsx";
 import type { VNode } from "./preact.ts";
 import type { PageView } from "./view-state.ts";
 import { BriefSentence } from "./words/sentence.tsx";
-import { fineSpanText, isolated, momentText } from "./words/words.ts";
+import { fineSpanText, isolated, momentText } from "./words/time-text.ts";
 
 /** When a row is due: at its own instant or its deadline, whichever is earlier. */
 function dueAt(row: BoardRow): number {

@@ -3,7 +3,7 @@ import { reasonWords } from "../board/reason-words.ts";
 import { type BoardRow, isDryRun } from "../board/stream.ts";
 import type { VNode } from "./preact.ts";
 import type { PageView } from "./view-state.ts";
-import { isolated, momentText } from "./words/words.ts";
+import { isolated, momentText } from "./words/time-text.ts";
 
 interface RowProps {
   readonly view: PageView;

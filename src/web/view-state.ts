@@ -6,7 +6,8 @@ import {
 } from "../board/stream.ts";
 import { after, elapsedMs, every, getJson, remember, remembered } from "./browser.ts";
 import { useEffect, useState } from "./preact.ts";
-import type { Language, Words } from "./words/words.ts";
+import type { Language } from "./words/time-text.ts";
+import type { Words } from "./words/words-english.ts";
 import { english } from "./words/words-english.ts";
 import { japanese } from "./words/words-japanese.ts";
 

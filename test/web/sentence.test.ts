@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { withLocalTimes } from "../../src/web/words/sentence.tsx";
-import { momentText } from "../../src/web/words/words.ts";
+import { momentText } from "../../src/web/words/time-text.ts";
 
 const now = Date.UTC(2026, 10, 20, 12);
 const about = { now, language: "en" } as const;

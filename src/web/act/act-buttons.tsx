@@ -2,7 +2,7 @@ import type { BoardRights, BoardRow, PolicyCard } from "../../board/stream.ts";
 import { copyText, instantOfLocal, isSameDay, nextHour, selectText } from "../browser.ts";
 import { useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
-import type { Words } from "../words/words.ts";
+import type { Words } from "../words/words-english.ts";
 
 /** An instant; null for "now" or "indefinitely"; or a day and time that are still being typed. */
 export type Chosen = number | null | "Unfinished";

@@ -16,7 +16,8 @@ import { useEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
 import { HoldNote } from "../row-status.tsx";
 import type { PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
-import { spanText, type Words } from "../words/words.ts";
+import { spanText } from "../words/time-text.ts";
+import type { Words } from "../words/words-english.ts";
 import {
   type Chosen,
   CopyButton,

@@ -3,7 +3,7 @@ import { type DemoKey, type DemoPicture, demoKeyOf } from "../../board/demo-pict
 import { after, postJson } from "../browser.ts";
 import { useEffect, useState, type VNode } from "../preact.ts";
 import type { PagePlace } from "../view-state.ts";
-import type { Language } from "../words/words.ts";
+import type { Language } from "../words/time-text.ts";
 import { demoWords } from "./demo-words.ts";
 
 const againMs = 1000;

@@ -8,7 +8,7 @@ import type {
 import type { FleetFigures } from "../../board/stream.ts";
 import type { VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
-import { countdown, spanText } from "../words/words.ts";
+import { countdown, spanText } from "../words/time-text.ts";
 import { type DemoWords, demoWords } from "./demo-words.ts";
 
 interface MachineBar {

@@ -1,51 +1,9 @@
-import { type Moment, type Story, storyText } from "../../board/demo-picture.ts";
+import { type Story, storyText } from "../../board/demo-picture.ts";
 import { counted } from "../../core/reason/counted.ts";
 import { instant } from "../../core/time/time.ts";
-import { type Language, spanText } from "../words/words.ts";
+import { type Language, spanText } from "../words/time-text.ts";
 
-/** Texts of the demo's stage, which no other board needs. */
-export interface DemoWords {
-  readonly title: string;
-  readonly withLastcall: string;
-  readonly without: string;
-  readonly machines: string;
-  readonly machinesHelp: string;
-  readonly lostAtLimit: string;
-  readonly lostAtLimitHelp: string;
-  readonly lostAtOnce: string;
-  readonly lostAtOnceHelp: string;
-  readonly podsKilled: string;
-  readonly podsKilledHelp: string;
-  readonly replacements: string;
-  readonly replacementsHelp: string;
-  readonly notice: string;
-  readonly shutDown: string;
-  readonly gone: string;
-  readonly running: string;
-  readonly unaware: string;
-  readonly terminating: (span: string) => string;
-  readonly terminated: (span: string) => string;
-  readonly killed: string;
-  readonly noTwin: string;
-  readonly noPods: string;
-  readonly pause: string;
-  readonly resume: string;
-  readonly slower: string;
-  readonly faster: string;
-  readonly nextEvent: string;
-  readonly interrupt: string;
-  readonly keys: string;
-  readonly paused: string;
-  readonly pausedToRead: string;
-  readonly moments: Readonly<Record<Moment, string>>;
-  /** What a chart of machines shows. */
-  readonly machinesText: (atWork: number, lost: number, leaving: number) => string;
-  /** Nodes without a bar. */
-  readonly more: (nodes: number) => string;
-  readonly story: (story: Story, now: number) => string;
-}
-
-const english: DemoWords = {
+const english = {
   title: "One fate, two fleets",
   withLastcall: "With Lastcall",
   without: "Without Lastcall",
@@ -64,8 +22,8 @@ const english: DemoWords = {
   gone: "Gone",
   running: "running",
   unaware: "still running",
-  terminating: (span) => `terminating for ${span}`,
-  terminated: (span) => `terminated after ${span}`,
+  terminating: (span: string) => `terminating for ${span}`,
+  terminated: (span: string) => `terminated after ${span}`,
   killed: "killed",
   noPods: "no pods",
   noTwin: "Not interrupted here: another node is in its place",
@@ -88,11 +46,16 @@ const english: DemoWords = {
     Quiet: "",
     Skipping: "to the next event",
   },
-  machinesText: (atWork, lost, leaving) =>
+  /** What a chart of machines shows. */
+  machinesText: (atWork: number, lost: number, leaving: number) =>
     `${counted(atWork, "node")} at work, ${lost} interrupted, ${leaving} leaving`,
-  more: (nodes) => `and ${nodes} more ${nodes === 1 ? "node" : "nodes"}`,
-  story: (story, now) => storyText(story, instant(now), (ms) => spanText(ms, "en")),
+  /** Nodes without a bar. */
+  more: (nodes: number) => `and ${nodes} more ${nodes === 1 ? "node" : "nodes"}`,
+  story: (story: Story, now: number) => storyText(story, instant(now), (ms) => spanText(ms, "en")),
 };
+
+/** Texts of the demo's stage, which no other board needs. */
+export type DemoWords = typeof english;
 
 const japanese: DemoWords = {
   title: "同じ条件、二つのノード群",

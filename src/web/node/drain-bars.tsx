@@ -7,7 +7,7 @@ import { type ComponentChildren, useState, type VNode } from "../preact.ts";
 import { Loss } from "../row-list.tsx";
 import type { PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
-import { momentText, secondsText, spanText } from "../words/words.ts";
+import { momentText, secondsText, spanText } from "../words/time-text.ts";
 
 interface DrainTableProps {
   readonly view: PageView;

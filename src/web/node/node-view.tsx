@@ -25,7 +25,7 @@ import {
   momentText,
   relativeText,
   secondsText,
-} from "../words/words.ts";
+} from "../words/time-text.ts";
 import { DrainBars } from "./drain-bars.tsx";
 
 interface NodeProps {

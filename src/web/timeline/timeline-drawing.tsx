@@ -3,7 +3,7 @@ import { openNode } from "../browser.ts";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState, type VNode } from "../preact.ts";
 import type { PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
-import { clockText, dayText } from "../words/words.ts";
+import { clockText, dayText } from "../words/time-text.ts";
 import {
   beyondCounts,
   hourMs,

@@ -11,7 +11,8 @@ import { openNode } from "../browser.ts";
 import type { VNode } from "../preact.ts";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { BriefSentence } from "../words/sentence.tsx";
-import { momentText, spanText, type Words } from "../words/words.ts";
+import { momentText, spanText } from "../words/time-text.ts";
+import type { Words } from "../words/words-english.ts";
 
 export const hourMs = 3_600_000;
 export const laneHeight = 24;

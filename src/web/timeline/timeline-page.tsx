@@ -15,7 +15,7 @@ import { laneRows } from "../row-list.tsx";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { WhatIfSection } from "../what-if/what-if-section.tsx";
 import { Sentence } from "../words/sentence.tsx";
-import { momentText, spanText } from "../words/words.ts";
+import { momentText, spanText } from "../words/time-text.ts";
 import { behindShare, TimelineDrawing, waveText } from "./timeline-drawing.tsx";
 import { firstSpan, hourMs, PolicyStanding, spans } from "./timeline-lane.tsx";
 

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useState, type VNode } from "../pr
 import { PolicyStanding } from "../timeline/timeline-lane.tsx";
 import { nodeLink, type PageView } from "../view-state.ts";
 import { Sentence } from "../words/sentence.tsx";
-import { momentText } from "../words/words.ts";
+import { momentText } from "../words/time-text.ts";
 import { policyText, presentPicture, suppose, type WhatIfResult } from "./suppose.ts";
 
 /** With more moved departures than this, the timeline shows them better. */

@@ -3,8 +3,8 @@ import { withCutNames } from "../../board/name-parts.ts";
 import { inEnglish, type Saying } from "../../core/reason/english.ts";
 import { parseDuration, parseInstant } from "../../core/time/time.ts";
 import type { VNode } from "../preact.ts";
+import { type Language, momentText, spanText } from "./time-text.ts";
 import { translated } from "./translated.ts";
-import { type Language, momentText, spanText } from "./words.ts";
 
 const writtenInstants = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
 

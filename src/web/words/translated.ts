@@ -11,7 +11,7 @@ import {
 import { worded } from "../../core/reason/wording.ts";
 import { japanese } from "./japanese.ts";
 import { type Recognizer, recognizer } from "./recognizer.ts";
-import type { Language } from "./words.ts";
+import type { Language } from "./time-text.ts";
 
 export function translated(saying: Saying, language: Language): string {
   return language === "en" ? inEnglish(saying) : written(saying);

@@ -1,9 +1,9 @@
 import { heldByText } from "../../board/stream.ts";
-import type { Words } from "./words.ts";
 
 const pods = (count: number): string => `${count} ${count === 1 ? "pod" : "pods"}`;
 
-export const english: Words = {
+/** The texts of the page itself. */
+export const english = {
   board: "Departures board",
   headline: "At a glance",
   headlineSubjects: {
@@ -38,48 +38,52 @@ export const english: Words = {
   nobodyNext: "No departure is planned.",
   noPolicy:
     "There is no DeparturePolicy, so no departure is planned. Create one: kubectl apply -f policy.yaml",
+  /** A list that the caller may not read is not known to be empty. */
   notRead: "Cannot be read: the notice above says why",
   nobodyDeparted: "Nothing has departed in the last three days.",
-  noMatch: (filter) => `No node matches “${filter}”.`,
+  noMatch: (filter: string) => `No node matches “${filter}”.`,
   onSchedule: "On schedule",
+  /** It has its place in a plan that cannot be kept as a whole, or that is a dry run. */
   inPlan: "In the plan",
   overdue: "Due, but not started",
   held: "Held",
   onHold: "On hold",
-  podsLeft: (left, total) => `${left} of ${pods(total)} still there`,
-  blocked: (count) => `${count} blocked`,
+  podsLeft: (left: number, total: number) => `${left} of ${pods(total)} still there`,
+  blocked: (count: number) => `${count} blocked`,
   untilDeadline: "to the deadline",
   beganAt: "began",
-  inSpan: (span) => `in ${span}`,
-  agoSpan: (span) => `${span} ago`,
+  inSpan: (span: string) => `in ${span}`,
+  agoSpan: (span: string) => `${span} ago`,
   nowWord: "now",
-  heldBackTo: (time) => `Expected ${time}`,
-  holdUntil: (time) => `Hold until ${time}`,
+  heldBackTo: (time: string) => `Expected ${time}`,
+  holdUntil: (time: string) => `Hold until ${time}`,
+  /** Who holds a node, and from when until when, as far as known. */
   heldBy: heldByText,
   filter: "Filter",
   filterHint: "Node, zone, pool or policy",
-  sortBy: (column) => `Sort by: ${column}`,
+  sortBy: (column: string) => `Sort by: ${column}`,
   groups: "Group",
   grouped: { pool: "By pool", zone: "By zone" },
-  oddCount: (count) => `${count} not on schedule`,
-  showAll: (count) => `Show all ${count}`,
-  matched: (count) => `${count} ${count === 1 ? "node" : "nodes"}`,
+  /** How many of a group's nodes do not leave as planned. */
+  oddCount: (count: number) => `${count} not on schedule`,
+  showAll: (count: number) => `Show all ${count}`,
+  matched: (count: number) => `${count} ${count === 1 ? "node" : "nodes"}`,
   spacing: "Spacing",
   wanted: "Spacing wanted",
   reached: "Spacing reached",
   best: "Best spacing possible",
   feasible: "On schedule",
   infeasible: "Not on schedule",
-  heldBack: (departures) => `${departures} held back`,
+  heldBack: (departures: number) => `${departures} held back`,
   paused: "Paused",
   noNodes: "Selects no node",
   dryRun: "Dry run",
-  frozenUntil: (time) => `Frozen until ${time}`,
+  frozenUntil: (time: string) => `Frozen until ${time}`,
   unreadable: "Cannot be read",
-  hoursShown: (hours) => `${hours} hours`,
+  hoursShown: (hours: number) => `${hours} hours`,
   asTable: "Table",
   asDrawing: "Drawing",
-  someLanes: (shown, all) =>
+  someLanes: (shown: number, all: number) =>
     `The ${shown} nodes of ${all} that leave first; the filter finds the others.`,
   drawing: "When each node was launched, may leave, leaves and must have left",
   legendPlanned: "Departure",
@@ -89,14 +93,15 @@ export const english: Words = {
   legendShut: "Window closed",
   legendFreeze: "Freeze",
   legendWave: "Wave",
-  waveOf: (wave, of) => `Wave ${wave} of ${of}.`,
+  waveOf: (wave: number, of: number) => `Wave ${wave} of ${of}.`,
   focusHint:
     "Point at a node, or step through with the arrow keys, to read why it leaves then. Click or Enter opens it.",
   whatIf: "What if",
   whatIfHint:
     "Edit the policy, and the timeline shows the resulting plan. The cluster does not change.",
-  whatIfAt: (time) => `Calculated for the fleet of ${time}`,
-  whatIfMoved: (count) => `${count} ${count === 1 ? "departure" : "departures"} would move.`,
+  whatIfAt: (time: string) => `Calculated for the fleet of ${time}`,
+  whatIfMoved: (count: number) =>
+    `${count} ${count === 1 ? "departure" : "departures"} would move.`,
   whatIfUnmoved: "No departure would move.",
   whatIfNoTemporal:
     "What-if needs a browser with Temporal, which this one lacks; lastcall plan -f FILE gives the same result. The rest of the board works.",
@@ -105,29 +110,31 @@ export const english: Words = {
   legendBefore: "Departure now",
   drainPlan: "Drain plan",
   drainPlanned: "Planned",
-  drainNotice: (seconds) => `Notice of ${seconds} s`,
+  drainNotice: (seconds: number) => `Notice of ${seconds} s`,
   drainRunning: "This notice",
-  asOf: (time) => `As of ${time}`,
+  asOf: (time: string) => `As of ${time}`,
   noPods: "No pods to evict.",
   pod: "Pod",
   tier: "Tier",
   tierOrder: "Tiers leave one after another:",
+  /** By its number. */
   tiers: [
     "workloads",
     "critical pods and DNS",
     "DaemonSets that a podRule names",
     "the controller of this drain",
   ],
-  beyond: (count) => `${count} ${count === 1 ? "departure" : "departures"} later →`,
-  overdueCount: (count) => `← ${count} ${count === 1 ? "departure" : "departures"} earlier`,
+  /** How many departures the drawing does not reach. */
+  beyond: (count: number) => `${count} ${count === 1 ? "departure" : "departures"} later →`,
+  overdueCount: (count: number) => `← ${count} ${count === 1 ? "departure" : "departures"} earlier`,
   grace: "Grace",
-  graceOf: (given, asked) => `${given} of ${asked} s`,
-  skippedPods: (count) => `${pods(count)} not touched`,
+  graceOf: (given: number, asked: number) => `${given} of ${asked} s`,
+  skippedPods: (count: number) => `${pods(count)} not touched`,
   warnings: "Warnings",
   steps: "Steps",
   noSteps: "Nothing has happened yet.",
   actions: "Around the departure",
-  attempts: (count) => `${count} attempts`,
+  attempts: (count: number) => `${count} attempts`,
   actionStates: {
     Pending: "Pending",
     Running: "Running",
@@ -136,21 +143,22 @@ export const english: Words = {
     Undone: "Undone",
     Skipped: "Skipped",
   },
-  noNode: (name) => `There is no node ${name}.`,
+  noNode: (name: string) => `There is no node ${name}.`,
   noDrain: "Its drain plan cannot be shown.",
   nodeGone: "The node is gone.",
   drainHappened: "What happened",
-  happenedSince: (time) => `From ${time} on: outlines show the plan, filled bars what happened.`,
+  happenedSince: (time: string) =>
+    `From ${time} on: outlines show the plan, filled bars what happened.`,
   took: "Took",
-  plannedGrace: (start, grace) => `planned: at ${start}, ${grace} of grace`,
+  plannedGrace: (start: string, grace: string) => `planned: at ${start}, ${grace} of grace`,
   notTold: "not evicted",
   stillThere: "terminating",
-  hoursAround: (behind, ahead) => `${behind} back, ${ahead} ahead`,
+  hoursAround: (behind: string, ahead: string) => `${behind} back, ${ahead} ahead`,
   days: "By day",
   day: "Day (UTC)",
   podsCut: "Pods cut",
-  cutCount: (count) => `${pods(count)} cut`,
-  newestOf: (shown, all) => `The newest ${shown} of ${all} are listed.`,
+  cutCount: (count: number) => `${pods(count)} cut`,
+  newestOf: (shown: number, all: number) => `The newest ${shown} of ${all} are listed.`,
   podsForced: "Pods forced",
   podsLost: "Pods killed or left behind",
   noticeToCordon: "Notice to cordon",
@@ -165,8 +173,8 @@ export const english: Words = {
   notices: "Notices",
   half: "Median",
   nearlyAll: "95th percentile",
-  withinSpan: (span) => `within ${span}`,
-  atLeastSpan: (span) => `at least ${span}`,
+  withinSpan: (span: string) => `within ${span}`,
+  atLeastSpan: (span: string) => `at least ${span}`,
   lossWords: {
     Killed: "killed",
     LeftBehind: "left behind",
@@ -179,7 +187,7 @@ export const english: Words = {
   connecting: "Connecting to the cluster",
   reconnecting: "The board does not respond. Reconnecting.",
   turnedAway: "This browser is not signed in. Reload the page: it explains how to sign in.",
-  awaySince: (time) =>
+  awaySince: (time: string) =>
     `The cluster has not responded since ${time}. The data shown is from that time.`,
   missingTitle: "Not everything can be shown",
   theme: "Dark or light",
@@ -212,10 +220,10 @@ export const english: Words = {
   selected: "Selected: press Ctrl+C (⌘C) to copy it.",
   sending: "Sending",
   noAnswer: "The board did not respond, so it is unknown whether the action was carried out.",
-  drainTakes: (span) => `The drain takes about ${span}`,
-  podsLeave: (count) => `${pods(count)} leave`,
-  podsAreCut: (count) => `${pods(count)} get a truncated grace period`,
-  podsBlocked: (count) => `${pods(count)} blocked`,
+  drainTakes: (span: string) => `The drain takes about ${span}`,
+  podsLeave: (count: number) => `${pods(count)} leave`,
+  podsAreCut: (count: number) => `${pods(count)} get a truncated grace period`,
+  podsBlocked: (count: number) => `${pods(count)} blocked`,
   fullStop: ".",
   skip: "Skip to the board",
   phases: {
@@ -236,6 +244,7 @@ export const english: Words = {
     Cancelled: "Cancelled",
     Failed: "Failed",
   },
+  /** As in docs/glossary.md. */
   outcomesMean: "What the outcomes mean",
   outcomeMeanings: {
     Planned: "It left as planned or requested, and every pod was evicted within its budget.",
@@ -257,3 +266,6 @@ export const english: Words = {
     NodeShutdown: "Node shutdown",
   },
 };
+
+/** The same in every language. */
+export type Words = typeof english;

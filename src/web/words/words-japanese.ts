@@ -1,4 +1,4 @@
-import type { Words } from "./words.ts";
+import type { Words } from "./words-english.ts";
 
 export const japanese: Words = {
   board: "発車案内",

@@ -6,7 +6,7 @@ import {
   relativeText,
   secondsText,
   spanText,
-} from "../../src/web/words/words.ts";
+} from "../../src/web/words/time-text.ts";
 
 it.each([
   [0, "0 s", "0秒"],
