@@ -14,6 +14,7 @@ import { lifetimeEnd } from "../core/plan/lifetime-end.ts";
 import type { NotPlanned } from "../core/plan/not-planned.ts";
 import { explainPlan } from "../core/plan/plan-report.ts";
 import { type Policy, selectPolicy } from "../core/policy/policy.ts";
+import { inEnglish } from "../core/reason/english.ts";
 import { earliest, type Instant, plus } from "../core/time/time.ts";
 import {
   type BoardRow,
@@ -208,7 +209,7 @@ function nodelessRow(departure: Departure): BoardRow {
     noticedAt: departure.noticedAt ?? null,
     startedAt: status.startedAt ?? null,
     reason: status.reason ?? "NodeGone",
-    explain: status.message ?? `${node.name} has no Node object any more.`,
+    explain: status.message ?? `${inEnglish({ says: "drain.NoNode", node: node.name })}.`,
     hold: null,
     pods: podCounts(status.drain),
   };

@@ -1,4 +1,3 @@
-import { reasonWords } from "../board/reason-words.ts";
 import { filteredPast, filteredRows } from "../board/row-filter.ts";
 import { type BoardRow, hasNoPolicy, type PodCounts, unreadLists } from "../board/stream.ts";
 import { Headline } from "./headline.tsx";
@@ -242,7 +241,7 @@ function HeldBy({ view, row }: DepartureRowProps): VNode {
 }
 
 function Staying({ view, rows }: Rows): VNode | null {
-  const { words, language } = view;
+  const { words } = view;
   const [shown, onMore] = useFirst(rows, stayingShown);
   if (rows.length === 0) return null;
   return (
@@ -257,7 +256,7 @@ function Staying({ view, rows }: Rows): VNode | null {
             {shown.map((row) => (
               <tr key={row.id} title={readable(row.explain, view)}>
                 <NodeCells row={row} />
-                <td class="said">{reasonWords[row.reason]?.[language] ?? row.reason}</td>
+                <td class="said">{words.reasons[row.reason] ?? row.reason}</td>
               </tr>
             ))}
           </tbody>

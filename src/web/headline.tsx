@@ -1,4 +1,3 @@
-import { reasonWords } from "../board/reason-words.ts";
 import type { HeadlineTone, WaitingCount } from "../core/plan/headline.ts";
 import { inEnglish } from "../core/reason/english.ts";
 import type { VNode } from "./preact.ts";
@@ -33,16 +32,15 @@ export function Headline({ view }: { readonly view: PageView }): VNode {
 }
 
 function Waiting({
-  view: { language },
+  view: { words },
   waiting,
 }: {
   readonly view: PageView;
   readonly waiting: readonly WaitingCount[];
 }): VNode | null {
   if (waiting.length === 0) return null;
-  const texts = waiting.map(({ reason, departures }) => {
-    const words = reasonWords[reason]?.[language] ?? reason;
-    return `${words} (${departures})`;
-  });
+  const texts = waiting.map(
+    ({ reason, departures }) => `${words.reasons[reason] ?? reason} (${departures})`,
+  );
   return <span class="held"> · {texts.join(" · ")}</span>;
 }

@@ -1,5 +1,5 @@
 /** The next departures: sorted by any column, and grouped by pool or zone. */
-import { rowWords } from "../board/reason-words.ts";
+import { briefReason } from "../board/reason-words.ts";
 import { type BoardRow, isDryRun } from "../board/stream.ts";
 import { type ListView, type SortColumn, sortedBy } from "./list-choice.ts";
 import { MoreButton } from "./more-button.tsx";
@@ -134,8 +134,9 @@ function GroupCounts({ view, rows }: Omit<TableProps, "list">): VNode {
   );
 }
 
-function whyText(row: BoardRow, { language }: PageView): string {
-  const text = rowWords(row, language);
+function whyText(row: BoardRow, { words }: PageView): string {
+  const reason = briefReason(row);
+  const text = words.reasons[reason] ?? reason;
   return row.window === null ? text : `${text} · ${row.window}`;
 }
 

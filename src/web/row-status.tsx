@@ -1,5 +1,4 @@
 /** Whether a row of the next departures leaves as planned, and what keeps it from that. */
-import { reasonWords } from "../board/reason-words.ts";
 import { type BoardRow, isDryRun } from "../board/stream.ts";
 import type { VNode } from "./preact.ts";
 import type { PageView } from "./view-state.ts";
@@ -33,13 +32,13 @@ function whatIsOdd(row: BoardRow, view: PageView): string | undefined {
   const time = (at: number): string => momentText(at, now, language);
   if (isDryRun(row, view.picture)) return words.dryRun;
   if (row.state === "Held") {
-    return `${words.held}: ${reasonWords[row.reason]?.[language] ?? row.reason}`;
+    return `${words.held}: ${words.reasons[row.reason] ?? row.reason}`;
   }
   if (frozenUntil !== null) return words.frozenUntil(time(frozenUntil));
   if (heldBackTo !== null) return words.heldBackTo(time(heldBackTo));
   const untilAt = hold?.untilAt ?? null;
   if (untilAt !== null && untilAt > now) return words.holdUntil(time(untilAt));
-  if (plannedBy !== null && plannedBy !== "Spaced") return reasonWords[plannedBy][language];
+  if (plannedBy !== null && plannedBy !== "Spaced") return words.reasons[plannedBy];
   if (departAt !== null && isOverdue(departAt, view)) return words.overdue;
   return undefined;
 }

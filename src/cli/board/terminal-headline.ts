@@ -44,7 +44,7 @@ export function headlineLines(
     const card = policies.find(({ name }) => name === one.policy);
     const isClosed = card !== undefined && isShut(card, now);
     const waiting = one.waiting.map(
-      ({ reason, departures }) => `${reasonWords[reason]?.en ?? reason} (${departures})`,
+      ({ reason, departures }) => `${reasonWords[reason] ?? reason} (${departures})`,
     );
     const held = waiting.length === 0 ? "" : `Held: ${waiting.join(", ")}`;
     const text = [isClosed ? "Closed for departures" : "", inEnglish(one.says), held];

@@ -89,7 +89,7 @@ function factsOf(row: BoardRow, { picture, now }: FactLook): readonly NodeFactLi
     ["Leaves", timeText(row.departAt, now), toneOf(row)],
     ["Held back to", timeText(row.heldBackTo, now), "warn"],
     ["Deadline", timeText(row.deadlineAt, now), row.noticedAt === null ? "plain" : "bad"],
-    ["Reason", reasonWords[row.reason]?.en ?? row.reason, toneOf(row)],
+    ["Reason", reasonWords[row.reason] ?? row.reason, toneOf(row)],
     ["", row.explain],
     ["Hold", hold === null ? null : `${holdText(hold)} (${hold.mark})`, "warn"],
     ["Pods", pods === null ? null : podText(pods)],

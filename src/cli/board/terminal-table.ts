@@ -1,5 +1,5 @@
 import { cutName } from "../../board/name-parts.ts";
-import { reasonWords, rowWords } from "../../board/reason-words.ts";
+import { briefReason, reasonWords } from "../../board/reason-words.ts";
 import {
   type BoardPicture,
   type BoardRow,
@@ -242,7 +242,8 @@ function whyText(
   const expected = heldBackTo === null ? "" : relativeTime(heldBackTo, now);
   if (expected !== "" && state === "Scheduled") return `held back, ${expected}`;
   // A reason from a newer version has no text here.
-  const words = state === "Scheduled" ? rowWords(row, "en") : (reasonWords[reason]?.en ?? reason);
+  const why = state === "Scheduled" ? briefReason(row) : reason;
+  const words = reasonWords[why] ?? why;
   return expected === "" ? words : `${words}, expected ${expected}`;
 }
 

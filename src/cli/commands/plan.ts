@@ -171,7 +171,7 @@ function headlineText({ policies }: PlanReport, headline: readonly HeadlineLine[
     const nodes = of === undefined ? "" : `${counted(of.matched, "node")}. `;
     const moved = of === undefined ? "" : movedText(of);
     const reasons = waiting.map(
-      ({ reason, departures }) => `${reasonWords[reason]?.en ?? reason} (${departures})`,
+      ({ reason, departures }) => `${reasonWords[reason] ?? reason} (${departures})`,
     );
     const held = reasons.length === 0 ? "" : `. Held: ${reasons.join(", ")}`;
     const about = policy === null ? subject : `${subject} ${policy}`;

@@ -70,6 +70,7 @@ export const englishDrain = {
   Account:
     "{pods} {pods?pod|pods} in {tookSeconds} s, planned within {plannedSeconds} s[, {cutAsPlanned} with a truncated grace period, as planned][, {cut} with a truncated grace period (planned: {plannedCut})][, none with a truncated grace period (planned: {missedCut})][, {forced} forced][, {left} left behind ({names})]",
   Gone: "{node} is gone",
+  NoNode: "{node} has no Node object any more",
   HadNoPods: "it had no pods to drain",
   AllDrained: "{pods?its pod was|both pods were|all {pods} pods were} drained before",
   AllLeft: "{pods?its pod was|both pods were|all {pods} pods were} not drained before",

@@ -1,5 +1,4 @@
 import type { NodeDeparture, NodePage } from "../../board/node-page.ts";
-import { reasonWords } from "../../board/reason-words.ts";
 import {
   type BoardRow,
   type ClusterConnection,
@@ -21,7 +20,6 @@ import {
   clockSecondsText,
   countdown,
   dayText,
-  type Language,
   momentText,
   relativeText,
   secondsText,
@@ -265,7 +263,7 @@ function NodeHead({ view, row }: { readonly view: PageView; readonly row: BoardR
         <span class="dim">{whatOf(time, view)}</span>
       </div>
       <p class="reason">
-        {reasonWords[row.reason]?.[language] ?? row.reason}
+        {words.reasons[row.reason] ?? row.reason}
         {row.phase === null ? "" : ` · ${words.phases[row.phase]}`}
         {isDryRun(row, view.picture) ? <span class="held"> · {words.dryRun}</span> : null}
       </p>
@@ -313,10 +311,9 @@ function Actions({ view, page }: { readonly view: PageView; readonly page: NodeP
 }
 
 /** A step is named after the phase that it started, or after the reason given in it. */
-function stepWords(step: string, { words, language }: PageView): string {
-  const phases: Readonly<Record<string, string>> = words.phases;
-  const reasons: Readonly<Record<string, Readonly<Record<Language, string>>>> = reasonWords;
-  return phases[step] ?? reasons[step]?.[language] ?? step;
+function stepWords(step: string, { words }: PageView): string {
+  const known: Readonly<Record<string, string>> = { ...words.reasons, ...words.phases };
+  return known[step] ?? step;
 }
 
 function Steps({

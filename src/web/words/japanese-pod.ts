@@ -60,6 +60,7 @@ export const japaneseDrain: Readonly<Record<keyof typeof englishDrain, string>> 
   Account:
     "{pods} 個の Pod が {tookSeconds} 秒で退避（計画は {plannedSeconds} 秒以内）[、猶予短縮 {cutAsPlanned}][、猶予短縮 {cut}、計画の短縮 {plannedCut}][、計画の短縮 {missedCut}][、強制 {forced}][、残留 {left}（{names}）]",
   Gone: "{node} はなくなりました",
+  NoNode: "{node} の Node オブジェクトはもうありません",
   HadNoPods: "退避する Pod はありませんでした",
   AllDrained: "その前に{pods? Pod は|両方の Pod が|全 {pods} 個の Pod が}退避していました",
   AllLeft: "その前に{pods? Pod は|どちらの Pod も|全 {pods} 個の Pod が}退避していませんでした",

@@ -1,3 +1,4 @@
+import { reasonWords } from "../../board/reason-words.ts";
 import { heldByText } from "../../board/stream.ts";
 
 const pods = (count: number): string => `${count} ${count === 1 ? "pod" : "pods"}`;
@@ -226,6 +227,7 @@ export const english = {
   podsBlocked: (count: number) => `${pods(count)} blocked`,
   fullStop: ".",
   skip: "Skip to the board",
+  reasons: reasonWords,
   phases: {
     Scheduled: "Scheduled",
     Held: "Held",
