@@ -14,7 +14,6 @@ import {
   selectPolicy,
   type Waves,
 } from "../policy/policy.ts";
-import { counted } from "../reason/counted.ts";
 import { inEnglish, type Sentence } from "../reason/english.ts";
 import { hours, type Instant, plus } from "../time/time.ts";
 import type { MissingMachine } from "./missing-machine.ts";
@@ -221,7 +220,7 @@ function perHourVerdict(
   const recent = starts.get(policy.name) ?? [];
   if (recent.length < perHour) return { kind: "Allowed" };
   const oldest = recent[recent.length - perHour];
-  const detail = `${counted(recent.length, "departure")} had started within an hour, and at most ${perHour} may`;
+  const detail = inEnglish({ says: "limit.HourSpent", departures: recent.length, perHour });
   const retryAt = oldest === undefined ? undefined : plus(oldest, hourMs);
   return { kind: "Held", reason: "BudgetSpent", detail, retryAt };
 }
@@ -239,15 +238,18 @@ function nodesVerdict(
   const limit = amountOf(budget.nodes, count?.matched ?? 0);
   const out = (count?.out.size ?? 0) - (count?.out.has(node.name) ? 1 : 0);
   if (out < limit) return { kind: "Allowed" };
-  const where = {
-    Policy: `the policy ${policy.name}`,
-    Zone: `the zone ${zoneOf(node) || "without a name"}`,
-    Cluster: "the cluster",
-  }[budget.scope];
-  const goneCount = count?.missing ?? 0;
-  const some = goneCount === out ? "" : `${goneCount} of them `;
-  const gone = goneCount > 0 ? `, ${some}gone and not replaced yet` : "";
-  const detail = `${counted(out, "node")} of ${where} ${out === 1 ? "was" : "were"} out${gone}, and at most ${limit} may be`;
+  const where: Record<typeof budget.scope, Sentence> = {
+    Policy: { says: "limit.ThePolicy", policy: policy.name },
+    Zone: { says: "limit.TheZone", zone: zoneOf(node) },
+    Cluster: { says: "limit.TheCluster" },
+  };
+  const missing = count?.missing ?? 0;
+  const told = { nodes: out, where: where[budget.scope], most: limit };
+  const detail = inEnglish(
+    missing === out && missing > 0
+      ? { says: "limit.NodesGone", ...told }
+      : { says: "limit.NodesOut", ...told, missing: missing > 0 ? missing : undefined },
+  );
   return { kind: "Held", reason: "BudgetSpent", detail };
 }
 

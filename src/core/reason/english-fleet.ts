@@ -93,6 +93,12 @@ export const englishLimit = {
   CureNodes: `{nodes} ${nodes} would hold none back`,
   CurePercent: "{percent} % would hold none back",
   CurePerHour: "{perHour} an hour would hold none back",
+  HourSpent: `{departures} ${departures} had started within an hour, and at most {perHour} may`,
+  NodesOut: `{nodes} ${nodes} of {where} {nodes?was|were} out[, {missing} of them gone and not replaced yet], and at most {most} may be`,
+  NodesGone: `{nodes} ${nodes} of {where} {nodes?was|were} out, gone and not replaced yet, and at most {most} may be`,
+  ThePolicy: "the policy {policy}",
+  TheZone: "the zone {zone=without a name}",
+  TheCluster: "the cluster",
   NoWave: "no wave has succeeded",
   WavesPassed: "{waves?the wave has|both waves have|all {waves} waves have} succeeded",
   WaveHalted:

@@ -17,9 +17,10 @@ const counts = [
   ...(["drained", "cut", "missedCut", "plannedCut", "cutAsPlanned", "forced", "past"] as const),
   ...(["shut", "helpless", "overdue", "expiring", "noticed", "percent", "perHour"] as const),
   ...(["wave", "size", "succeeded", "underWay", "ready", "wanted", "notReady"] as const),
+  ...(["missing", "most"] as const),
 ] as const;
 
-const sayings = ["detail", "rest", "who", "bornFrom", "verb", "cures"] as const;
+const sayings = ["detail", "rest", "who", "where", "bornFrom", "verb", "cures"] as const;
 
 /** What may have spaces and is never a sentence: names, and what people have written. */
 const texts: readonly string[] = ["names", "value", "by", "window", "object", "right"];

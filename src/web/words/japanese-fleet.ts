@@ -95,6 +95,13 @@ export const japaneseLimit: Readonly<Record<keyof typeof englishLimit, string>> 
   CureNodes: "{nodes} 台なら遅れません",
   CurePercent: "{percent} % なら遅れません",
   CurePerHour: "一時間に {perHour} 台なら遅れません",
+  HourSpent: "一時間に {departures} 件の出発が始まっており、上限は {perHour} 件です",
+  NodesOut:
+    "{where}の {nodes} 台が離脱中で[（うち {missing} 台は代わりがまだなく）]、上限は {most} 台です",
+  NodesGone: "{where}の {nodes} 台がなくなって代わりがまだなく、上限は {most} 台です",
+  ThePolicy: "ポリシー {policy} ",
+  TheZone: "ゾーン {zone=（名前なし）} ",
+  TheCluster: "クラスタ",
   NoWave: "無事に出発したウェーブはありません",
   WavesPassed:
     "{waves?ウェーブが|2 つのウェーブがどちらも|全 {waves} ウェーブが}無事に出発しました",
