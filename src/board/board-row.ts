@@ -12,7 +12,7 @@ import {
 import type { FleetPlan, PlannedDeparture } from "../core/plan/fleet-plan.ts";
 import { lifetimeEnd } from "../core/plan/lifetime-end.ts";
 import type { NotPlanned } from "../core/plan/not-planned.ts";
-import { explainPlan } from "../core/plan/plan-report.ts";
+import { sayPlan } from "../core/plan/plan-report.ts";
 import { type Policy, selectPolicy } from "../core/policy/policy.ts";
 import { inEnglish } from "../core/reason/english.ts";
 import { earliest, type Instant, plus } from "../core/time/time.ts";
@@ -164,15 +164,15 @@ function whyOf(node: NodeFacts, { planned, left, departure }: NodeStory) {
   if (planned !== undefined) {
     const { entry, policy } = planned;
     const facts = { ...entry, ...settledBy(departure), node: node.name, policy };
-    const explain = explainPlan(entry.reason, facts);
+    const explain = sayPlan(entry.reason, facts);
     return { reason: entry.reason, explain };
   }
   if (left !== undefined) {
     const { reason, policy, detail } = left;
-    return { reason, explain: explainPlan(reason, { node: node.name, policy, detail }) };
+    return { reason, explain: sayPlan(reason, { node: node.name, policy, detail }) };
   }
   const reason = departure?.status.reason ?? "NoPolicy";
-  const explain = departure?.status.message ?? explainPlan(reason, { node: node.name });
+  const explain = departure?.status.message ?? sayPlan(reason, { node: node.name });
   return { reason, explain };
 }
 

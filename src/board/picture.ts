@@ -10,7 +10,6 @@ import { planFleet } from "../core/plan/plan.ts";
 import { blockedNodes, policyStanding } from "../core/plan/policy-standing.ts";
 import type { BadPolicy } from "../core/policy/policy.ts";
 import type { ReleaseAnswer, ReleaseAnswers } from "../core/policy/release-answer.ts";
-import { inEnglish } from "../core/reason/english.ts";
 import { hours, type Instant, instant, minus, plus, subtractSpans } from "../core/time/time.ts";
 import { boardRows } from "./board-row.ts";
 import { EndedDepartures, pastDeparture } from "./outcome/ended-departures.ts";
@@ -63,11 +62,7 @@ export function boardPicture(seen: FleetView, facts: PictureFacts): BoardPicture
 /** Which policy selects the node is unknown. */
 function withoutPolicies(row: BoardRow): BoardRow {
   if (row.reason !== "NoPolicy") return row;
-  return {
-    ...row,
-    reason: "PolicyInvalid",
-    explain: inEnglish({ says: "headline.PoliciesUnread" }),
-  };
+  return { ...row, reason: "PolicyInvalid", explain: { says: "headline.PoliciesUnread" } };
 }
 
 function policyCards(plan: FleetPlan, now: Instant): readonly PolicyCard[] {

@@ -156,8 +156,8 @@ export interface BoardRow extends Identified {
   readonly reason: Reason;
   /** Why it was given its instant; null if the plan has none for it. */
   readonly plannedBy: PlannedReason | null;
-  /** The core's own sentence. */
-  readonly explain: string;
+  /** The core's own sentence; as text, if it is that of the Departure. */
+  readonly explain: Saying;
   readonly hold: RowHold | null;
   readonly pods: PodCounts | null;
 }

@@ -2,6 +2,7 @@
  * What the board's pages receive about a cluster: tests that pass on the model and on a real API
  * server. The fleet behind it is `KubeFleet`, as in the command.
  */
+
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BoardFeed } from "../../src/board/board-feed.ts";
 import {
@@ -15,6 +16,7 @@ import { readClusterPolicy } from "../../src/config/policy/parse-policy-object.t
 import type { KubeApi, KubeObject, KubeRequest } from "../../src/contracts/kube-api.ts";
 import { seededRng } from "../../src/core/chance/chance.ts";
 import { cronProblem } from "../../src/core/limits/windows.ts";
+import { inEnglish } from "../../src/core/reason/english.ts";
 import { KubeFleet } from "../../src/kube/fleet.ts";
 import { PermittedApi } from "../../src/kube/watch/collection.ts";
 import { realClock } from "../../src/runtime/real-clock.ts";
@@ -155,7 +157,9 @@ export function boardContract(name: string, makeTarget: () => Promise<BoardTarge
       expect(Math.max(...instants)).toBe(
         Math.max(...["n1", "n2"].map((node) => page.row(node)?.deadlineAt ?? 0)),
       );
-      expect(page.row("n1")?.explain).toMatch(/^n1 leaves at .* by the spacing of policy spot/);
+      expect(inEnglish(page.row("n1")?.explain ?? "")).toMatch(
+        /^n1 leaves at .* by the spacing of policy spot/,
+      );
       expect(page.picture?.policies[0]).toMatchObject({ name: "spot", matched: 2, problem: null });
     });
 

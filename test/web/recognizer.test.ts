@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { english, unknownInEnglish } from "../../src/core/reason/english.ts";
+import { factText } from "../../src/core/reason/fact.ts";
 import { type Piece, piecesOf, worded } from "../../src/core/reason/wording.ts";
 import { japanese } from "../../src/web/words/japanese.ts";
 import { recognizer } from "../../src/web/words/recognizer.ts";
@@ -30,7 +31,7 @@ describe("in a text, the facts of the sentence are found:", () => {
   it.each(keys)("$says", ({ sentence }) => {
     const names = [...new Set(namesOf(piecesOf(sentence)))];
     const facts = Object.fromEntries(names.map((name, place) => [name, example(name, place)]));
-    const writing = { saying: String, unknown: unknownInEnglish };
+    const writing = { saying: String, fact: factText, unknown: unknownInEnglish };
     const whole = worded(sentence, facts, writing);
     const found = recognizer(sentence, unknownInEnglish)(whole);
     expect(worded(sentence, found?.facts ?? {}, writing)).toBe(whole);

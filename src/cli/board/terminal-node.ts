@@ -7,6 +7,7 @@ import {
   type PastDeparture,
   type PodCounts,
 } from "../../board/stream.ts";
+import { inEnglish } from "../../core/reason/english.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 import {
   cell,
@@ -90,7 +91,7 @@ function factsOf(row: BoardRow, { picture, now }: FactLook): readonly NodeFactLi
     ["Held back to", timeText(row.heldBackTo, now), "warn"],
     ["Deadline", timeText(row.deadlineAt, now), row.noticedAt === null ? "plain" : "bad"],
     ["Reason", reasonWords[row.reason] ?? row.reason, toneOf(row)],
-    ["", row.explain],
+    ["", inEnglish(row.explain)],
     ["Hold", hold === null ? null : `${holdText(hold)} (${hold.mark})`, "warn"],
     ["Pods", pods === null ? null : podText(pods)],
   ];

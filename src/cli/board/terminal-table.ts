@@ -10,6 +10,7 @@ import {
 } from "../../board/stream.ts";
 import { compareNames } from "../../core/cluster/name-order.ts";
 import { counted } from "../../core/reason/counted.ts";
+import { inEnglish } from "../../core/reason/english.ts";
 import { between, type Instant } from "../../core/time/time.ts";
 import {
   cell,
@@ -232,9 +233,8 @@ function whyText(
   }
   const held = reason === "OnHold" && hold !== null ? holdText(hold) : undefined;
   // The line begins with the name already.
-  const sentence = explain.startsWith(`${row.node} `)
-    ? explain.slice(row.node.length + 1)
-    : explain;
+  const whole = inEnglish(explain);
+  const sentence = whole.startsWith(`${row.node} `) ? whole.slice(row.node.length + 1) : whole;
   if (isWide && adds(row, { sentence, space })) {
     return held === undefined ? sentence : `${held}: ${sentence}`;
   }
@@ -259,7 +259,7 @@ function adds(
 /** The budgets' part comes last in the description of a drain, and may be longer than the line. */
 function blockedText({ pods, explain }: BoardRow, isWide: boolean): string {
   if (pods === null || pods.blocked === 0) return "";
-  const by = isWide ? / is draining, (blocked by .+)\.$/s.exec(explain)?.[1] : undefined;
+  const by = isWide ? / is draining, (blocked by .+)\.$/s.exec(inEnglish(explain))?.[1] : undefined;
   return `, ${pods.blocked} ${by ?? "blocked"}`;
 }
 

@@ -1,5 +1,5 @@
 import type { DrainReason } from "../departure/drain-reason.ts";
-import { explained, inEnglish, type Sentence } from "../reason/english.ts";
+import { inEnglish, type Sentence, sentenceOf } from "../reason/english.ts";
 import type { Millis } from "../time/time.ts";
 import type { DrainPlan, DrainRemark, PlannedPod } from "./drain-plan.ts";
 
@@ -15,7 +15,7 @@ export interface DrainFacts {
 export function explainDrain(reason: DrainReason, facts: DrainFacts): string {
   const { detail } = facts;
   const told = isForced(reason) ? detail?.replace(/\.$/, "") : detail;
-  return explained(`pod.${reason}`, { ...graceOf(facts), detail: told });
+  return inEnglish(sentenceOf(`pod.${reason}`, { ...graceOf(facts), detail: told }));
 }
 
 /** It cites what the API server said when it refused the eviction. */

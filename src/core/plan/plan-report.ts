@@ -1,7 +1,7 @@
 import { compareNames } from "../cluster/name-order.ts";
 import type { WaveStanding } from "../limits/budget.ts";
 import type { ReleaseStanding } from "../policy/release-answer.ts";
-import { english, explained, inEnglish } from "../reason/english.ts";
+import { english, inEnglish, type Saying, sentenceOf } from "../reason/english.ts";
 import type { Reason } from "../reason/reason.ts";
 import { between, formatInstant, type Instant, type Millis } from "../time/time.ts";
 import { explainRelease } from "./explain-forecast.ts";
@@ -35,17 +35,21 @@ export interface PlanFacts {
 
 /** Explains in one sentence why a node leaves when it does, or has no planned departure. */
 export function explainPlan(reason: Reason, facts: PlanFacts): string {
-  const { node, departAt, bornFrom, heldBackTo, barrier } = facts;
+  return inEnglish(sayPlan(reason, facts));
+}
+
+export function sayPlan(reason: Reason, facts: PlanFacts): Saying {
+  const { node, policy, detail, departAt, heldBackTo, barrier } = facts;
   if (departAt === undefined) {
     const hasSentence = Object.hasOwn(english.notPlanned, reason);
     if (!hasSentence) return `${node} has no planned departure: ${reason}`;
-    return explained(`notPlanned.${reason as NotPlannedReason}`, facts);
+    return sentenceOf(`notPlanned.${reason as NotPlannedReason}`, { node, policy, detail });
   }
-  return explained(`planned.${plannedBy(reason, barrier)}`, {
-    ...facts,
-    bornFrom: { says: bornFrom === "Instance" ? "limit.Cloud" : "limit.NodeObject" },
+  const { bornAt, earliestAt, deadlineAt, window, movedFrom: movedAt } = facts;
+  return sentenceOf(`planned.${plannedBy(reason, barrier)}`, {
+    ...{ node, policy, bornAt, earliestAt, deadlineAt, departAt, window, movedAt },
+    bornFrom: { says: facts.bornFrom === "Instance" ? "limit.Cloud" : "limit.NodeObject" },
     until: barrier?.untilAt,
-    movedAt: facts.movedFrom,
     waitMs: heldBackTo && between(departAt, heldBackTo),
   });
 }

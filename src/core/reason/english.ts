@@ -7,8 +7,8 @@ import { englishFleet, englishHeadline, englishLimit } from "./english-fleet.ts"
 import { englishNode } from "./english-node.ts";
 import { englishNotPlanned, englishPlanned } from "./english-plan.ts";
 import { englishDrain, englishPod } from "./english-pod.ts";
-import type { FactKind, Facts } from "./fact.ts";
-import { type FactsOf, worded } from "./wording.ts";
+import { type FactKind, factText } from "./fact.ts";
+import { type FactsOf, type Writing, worded } from "./wording.ts";
 
 export const english = {
   act: englishAct,
@@ -54,24 +54,29 @@ export type Sentence = {
 /** SentenceTable, one after the other; a text is one already. */
 export type Saying = string | Sentence | readonly (string | Sentence)[];
 
-export function inEnglish(saying: Saying): string {
-  return written(saying);
-}
-
 /** A sentence of a group whose sentences all get the same facts, and use those that they need. */
-export function explained(says: Key, facts: object): string {
-  return worded(sentenceIn(english, says), facts as Facts, writing);
+export function sentenceOf(says: Key, facts: object): Sentence {
+  return { says, ...facts } as Sentence;
 }
 
-const writing = { saying: written, unknown: unknownInEnglish };
+export function inEnglish(saying: Saying): string {
+  return plainEnglish(saying);
+}
 
-function written(saying: unknown, kind?: FactKind): string {
-  if (typeof saying === "string") return saying;
-  if (Array.isArray(saying)) {
-    return saying.map((one) => written(one)).join(kind === "Enumeration" ? ", " : "; ");
-  }
-  const said = saying as Sentence;
-  return explained(said.says, said);
+const plainEnglish = englishWriter(factText);
+
+/** `fact` writes what is no sentence, as in the reader's own units. */
+export function englishWriter(fact: Writing["fact"]): (saying: Saying) => string {
+  const written = (value: unknown, kind?: FactKind): string => {
+    if (typeof value === "string") return value;
+    if (Array.isArray(value)) {
+      return value.map((one) => written(one)).join(kind === "Enumeration" ? ", " : "; ");
+    }
+    const said = value as Sentence;
+    return worded(sentenceIn(english, said.says), said, writing);
+  };
+  const writing = { saying: written, unknown: unknownInEnglish, fact };
+  return written;
 }
 
 /** The sentence of a key, in the language of the table. */

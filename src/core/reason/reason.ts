@@ -1,5 +1,5 @@
 import type { Instant } from "../time/time.ts";
-import { explained } from "./english.ts";
+import { inEnglish, sentenceOf } from "./english.ts";
 
 /**
  * Every decision has a reason from this list, including the decision to do nothing. Each has a line
@@ -106,5 +106,5 @@ export interface ReasonFacts {
 export function explain(reason: Reason, facts: ReasonFacts = {}): string {
   const { node = "the node", detail = "" } = facts;
   const told = reason === "UnknownProvider" ? JSON.stringify(detail).slice(1, -1) : detail;
-  return `${explained(`node.${reason}`, { ...facts, node, detail: told })}.`;
+  return `${inEnglish(sentenceOf(`node.${reason}`, { ...facts, node, detail: told }))}.`;
 }

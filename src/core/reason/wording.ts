@@ -5,7 +5,7 @@
  * - `{count?one|many}` and `{count?one|two|many}` choose by a count;
  * - `[part]` is left out if one of its facts is missing; `[part|other]` is the other then.
  */
-import { type FactKind, type FactOf, type Facts, factText, isMissing, kindOf } from "./fact.ts";
+import { type FactKind, type FactOf, type Facts, isMissing, kindOf } from "./fact.ts";
 
 /** `departures?one|many` and `detail=unknown` without what follows the name. */
 type NameIn<N extends string> = N extends `${infer Name}?${infer Forms}`
@@ -101,6 +101,8 @@ function formsIn(text: string): readonly (readonly Piece[])[] {
 export interface Writing {
   /** Writes a sentence within a sentence, or several. */
   readonly saying: (value: unknown, kind?: "Saying" | "Enumeration") => string;
+  /** Writes any other fact. */
+  readonly fact: (kind: FactKind, value: unknown) => string;
   /** Instead of a fact that is missing. */
   readonly unknown: (kind: FactKind) => string;
 }
@@ -122,10 +124,10 @@ function filled(pieces: readonly Piece[], facts: Facts, writing: Writing): strin
 function written(
   { kind, otherwise }: Extract<Piece, { readonly fact: string }>,
   value: unknown,
-  { saying, unknown }: Writing,
+  { saying, fact, unknown }: Writing,
 ): string {
   if (isMissing(value)) return otherwise ?? unknown(kind);
-  return kind === "Saying" || kind === "Enumeration" ? saying(value, kind) : factText(kind, value);
+  return kind === "Saying" || kind === "Enumeration" ? saying(value, kind) : fact(kind, value);
 }
 
 /** Of the forms, the last one is for many, and for a count that is not known. */

@@ -1,6 +1,7 @@
 /** The core's sentences for the viewer: in their language, on their clock. */
 import { withCutNames } from "../../board/name-parts.ts";
 import { inEnglish, type Saying } from "../../core/reason/english.ts";
+import { type FactKind, factText } from "../../core/reason/fact.ts";
 import { parseDuration, parseInstant } from "../../core/time/time.ts";
 import type { VNode } from "../preact.ts";
 import { type Language, momentText, spanText } from "./time-text.ts";
@@ -12,10 +13,6 @@ const writtenInstants = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
 const durations =
   /(?<![\w.-])(?=(?:\d+[hms]+){2}|\d+ms)(?:\d+h)?(?:\d+m(?!s))?(?:\d+s)?(?:\d+ms)?(?![\w.-])/g;
 
-/** One with a single part, where the core's sentences have only durations. */
-const spans =
-  /(?<=(?:at least|instead of|by about|to end|最小で|でなく|時間帯が|約) )\d+[hms](?![\w.-])/g;
-
 /** The core writes instants in UTC to the millisecond; people read their own clock. */
 export function withLocalTimes(
   text: string,
@@ -25,11 +22,10 @@ export function withLocalTimes(
     const at = parseInstant(found);
     return at === undefined ? found : momentText(at, about.now, about.language);
   });
-  const inWords = (found: string): string => {
+  return local.replaceAll(durations, (found) => {
     const span = parseDuration(found);
     return span === undefined ? found : spanText(span, about.language);
-  };
-  return local.replaceAll(durations, inWords).replaceAll(spans, inWords);
+  });
 }
 
 /** A sentence of the core for the viewer: in their language, on their clock. */
@@ -37,7 +33,12 @@ export function readable(
   text: Saying,
   about: { readonly now: number; readonly language: Language },
 ): string {
-  return withLocalTimes(translated(text, about.language), about);
+  const { language } = about;
+  const fact = (kind: FactKind, value: unknown): string =>
+    kind === "Span" && typeof value === "number"
+      ? spanText(value, language)
+      : factText(kind, value);
+  return withLocalTimes(translated(text, language, fact), about);
 }
 
 interface SentenceProps {

@@ -2,49 +2,53 @@
 import { phaseEvents } from "../../core/departure/ledger.ts";
 import {
   english,
-  inEnglish,
+  englishWriter,
   type Saying,
   type Sentence,
   sentenceIn,
   unknownInEnglish,
 } from "../../core/reason/english.ts";
-import { worded } from "../../core/reason/wording.ts";
+import { factText } from "../../core/reason/fact.ts";
+import { type Writing, worded } from "../../core/reason/wording.ts";
 import { japanese } from "./japanese.ts";
 import { type Recognizer, recognizer } from "./recognizer.ts";
 import type { Language } from "./time-text.ts";
 
-export function translated(saying: Saying, language: Language): string {
-  return language === "en" ? inEnglish(saying) : written(saying);
+/** `fact` writes what is no sentence, as in the viewer's units. */
+export function translated(
+  saying: Saying,
+  language: Language,
+  fact: Writing["fact"] = factText,
+): string {
+  if (language === "en") return englishWriter(fact)(saying);
+  const written = (value: unknown): string => {
+    if (typeof value === "string") return ofText(value, written);
+    if (Array.isArray(value)) return value.map(written).join("、");
+    const said = value as Sentence;
+    return worded(sentenceIn(japanese, said.says), said, writing);
+  };
+  const writing = { saying: written, unknown: () => "不明", fact };
+  return written(saying);
 }
 
-function written(saying: unknown): string {
-  if (typeof saying === "string") return ofText(saying);
-  if (Array.isArray(saying)) return saying.map(written).join("、");
-  const said = saying as Sentence;
-  return worded(sentenceIn(japanese, said.says), said, { saying: written, unknown: () => "不明" });
-}
-
-const known = new Map<string, string>();
+/** What has been recognized in a text; null if nothing has. */
+const known = new Map<string, Saying | null>();
 /** The size of the cache; a fleet of thousands is viewed page by page. */
 const mostKnown = 2000;
 
 /** Longer than any sentence of the core: longer texts from a cluster are not searched for one. */
 const longest = 1500;
 
-function ofText(text: string): string {
+function ofText(text: string, written: (saying: Saying) => string): string {
   if (text === "" || text.length > longest) return text;
-  const before = known.get(text);
-  if (before !== undefined) return before;
-  const found = sentence(text);
-  if (known.size >= mostKnown) known.clear();
-  known.set(text, found);
-  return found;
-}
-
-function sentence(text: string): string {
-  const isWhole = text.endsWith(".");
-  const said = saidIn(isWhole ? text.slice(0, -1) : text);
-  return said === undefined ? text : `${written(said)}${isWhole ? "。" : ""}`;
+  const bare = text.replace(/\.$/, "");
+  let said = known.get(bare);
+  if (said === undefined) {
+    said = saidIn(bare) ?? null;
+    if (known.size >= mostKnown) known.clear();
+    known.set(bare, said);
+  }
+  return said === null ? text : `${written(said)}${text === bare ? "" : "。"}`;
 }
 
 /**

@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { drainReasons } from "../../../src/core/departure/drain-reason.ts";
 import { english, inEnglish } from "../../../src/core/reason/english.ts";
+import { factText } from "../../../src/core/reason/fact.ts";
 import { reasons } from "../../../src/core/reason/reason.ts";
 import { worded } from "../../../src/core/reason/wording.ts";
 import { instant, minutes } from "../../../src/core/time/time.ts";
 
 const writing = {
+  fact: factText,
   saying: (value: unknown) => `<${value}>`,
   unknown: (kind: string) => `no ${kind}`,
 };
