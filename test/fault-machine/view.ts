@@ -104,6 +104,7 @@ export class View {
   readonly unusable = new Map<string, Unusable>();
   /** Who has held the Lease since when; undefined: nobody. */
   readonly #leaders: { readonly at: At; readonly holder: string | undefined }[] = [];
+  #copyGoneAt: At = Number.NEGATIVE_INFINITY;
   now: At = 0;
   isCalm = false;
   /** Writes from this instant on are writes at rest; set once it is known. */
@@ -140,6 +141,11 @@ export class View {
   policiesIn({ from, to }: { from: At; to: At }): readonly (PolicySpec | undefined)[] {
     const changes = this.policies.filter(({ at }) => at > from && at <= to);
     return [this.policyAt(from), ...changes.map(({ spec }) => spec)];
+  }
+
+  /** Whether a second policy, a copy of the first, was there after an instant. */
+  hadCopyAfter(at: At): boolean {
+    return this.#copyGoneAt > at;
   }
 
   /** By which what is under way goes on: one that is deleted holds for what has begun with it. */
@@ -200,8 +206,10 @@ export class View {
       set(this.departures, name);
       this.#since(this.heldSince, name, !isGone && (object as DepartureObject).spec.hold === true);
     } else if (storage.startsWith("departurepolicies.")) {
-      // A second policy is a copy of the first.
-      if (name !== "spot") return;
+      if (name !== "spot") {
+        this.#copyGoneAt = isGone ? at : Number.POSITIVE_INFINITY;
+        return;
+      }
       const spec = isGone ? undefined : (object.spec as PolicySpec);
       this.policies.push({ at, spec });
     } else if (storage.startsWith("poddisruptionbudgets.")) {

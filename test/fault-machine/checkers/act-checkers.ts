@@ -202,9 +202,12 @@ function isAct(method: string, path: string): boolean {
   );
 }
 
-/** Of a pod, a request names the uid at most: no other leader's write refuses one that is late. */
+/**
+ * Of a pod, a request names the uid at most, and one that creates a placeholder nothing: no other
+ * leader's write refuses one that is late. The next leader removes placeholders without a use.
+ */
 function isAboutPod(path: string): boolean {
-  return /\/pods\/[^/]+(\/eviction)?$/.test(path);
+  return /\/pods(\/[^/]+(\/eviction)?)?$/.test(path);
 }
 
 export const oneActor: Checker = {

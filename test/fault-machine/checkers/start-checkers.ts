@@ -65,7 +65,7 @@ export const startIsAllowed: Checker = {
       const instants = [known, sentAt, sentAt + dateMs];
       const closed = (isClosed: (policy: PolicySpec, at: At) => boolean): boolean =>
         versions.every((one) => one && instants.every((at) => isClosed(one, at)));
-      if (versions.every((one) => one === undefined)) {
+      if (versions.every((one) => one === undefined) && !view.hadCopyAfter(known)) {
         return `${name} started to leave although its policy was deleted`;
       }
       if (policy === undefined) return undefined;
