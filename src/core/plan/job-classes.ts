@@ -50,6 +50,8 @@ function dueDepartures(jobs: readonly Job[], time: DueTime): readonly DueDepartu
   const kept = sorted.filter(({ job, at: dueAt, reason, isLate, isForced }, place) => {
     const { isHeld, endsAt } = job.candidate;
     if (isForced) return true;
+    // Past its lifetime it leaves like an overdue one: others may have to leave before their ends.
+    if (isLate && endsAt < at && !isHeld) return false;
     if (isLate) return leftAt <= dueAt && (place === 0 || isHeld);
     // A departure that was already due when another one left late is postponed once, and keeps the
     // new instant; but not past the end of its lifetime, which would make it overdue.

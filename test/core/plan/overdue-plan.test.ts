@@ -10,6 +10,7 @@ import {
   type Instant,
   instant,
   minutes,
+  seconds,
 } from "../../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy, at, daily, inZone } from "../fleet-builder.ts";
 
@@ -218,6 +219,25 @@ describe("nodes that a shorter lifetime makes overdue", () => {
       expect(again.moved).toBe(0);
     }
   });
+});
+
+it("a node that missed its time and is past its lifetime lets one leave first whose machine still lives", () => {
+  const yesterday = instant(now - hours(20));
+  const nodes = [
+    aNode("past", { createdAt: instant(now - hours(25)) }),
+    aNode("ending", { createdAt: instant(now - hours(24) + seconds(5)) }),
+  ] as const;
+  const planned = [
+    { departAt: instant(now - hours(2)), createdAt: yesterday },
+    { departAt: instant(now - minutes(40)), createdAt: yesterday },
+  ] as const;
+  const departures = nodes.map((node, place) => aDeparture(node, planned[place]));
+  const made = planOf({ nodes, departures, at: now });
+  const begin = made.departures.map(
+    ({ node, beginAt }) => `${node.name} ${formatInstant(beginAt).slice(11, 19)}`,
+  );
+  // The one whose machine still lives starts now, and spacing.min is a quarter of an hour.
+  expect(begin).toEqual(["ending 00:00:00", "past 00:15:00"]);
 });
 
 describe("beside others that a late window crowds", () => {
