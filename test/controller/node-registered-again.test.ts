@@ -50,6 +50,30 @@ async function draining(
   return { world, stop };
 }
 
+it("a machine whose notice was withdrawn, and that was taken later while nobody led, has not stayed", async () => {
+  const world = new ModelWorld();
+  for (const name of ["n0", "n1"]) world.addNode(name, name);
+  spotPolicy(world, {});
+  depart(world, "n1");
+  const path = `${departures}/n1-by-hand`;
+  const now = formatInstant(world.clock.now());
+  world.api.handle({
+    ...{ method: "PATCH", path, patchType: "application/merge-patch+json" },
+    body: { spec: { cause: "SpotInterruption", noticedAt: now, withdrawnAt: now } },
+  });
+  await world.pass(minutes(90));
+  world.api.handle({ method: "DELETE", path: `${nodes}/n1` });
+  world.addNode("n1", "n1");
+  const over = new AbortController();
+  const controller = world.startController(over.signal);
+  await world.pass(minutes(2));
+  over.abort();
+  await controller;
+  const status = fieldsOf(world.get(path)?.status);
+  expect(status).toMatchObject({ phase: "Ended", outcome: "Preempted" });
+  expect(JSON.stringify(status)).not.toContain("stays");
+});
+
 describe("a Node that is deleted while it is drained by request", () => {
   it("was not preempted if its machine still runs", async () => {
     const { world, stop } = await draining(true);

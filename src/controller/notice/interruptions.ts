@@ -2,7 +2,7 @@ import { type Clock, Wakeup } from "../../contracts/clock.ts";
 import type { Fleet, FleetChange } from "../../contracts/cluster.ts";
 import type { Telemetry } from "../../contracts/telemetry.ts";
 import { isBegunAhead, isToFinish } from "../../core/action/action-plan.ts";
-import type { NodeFacts } from "../../core/cluster/node.ts";
+import { compareIdentity, type NodeFacts } from "../../core/cluster/node.ts";
 import {
   type Departure,
   type DepartureStatus,
@@ -121,8 +121,14 @@ function lookAt(departure: Departure, options: InterruptionOptions, signal: Abor
   // It has started, whatever the watch shows, and ends by itself.
   if (activeDepartures.has(departure)) return;
   const node = fleet.node(departure.node.name);
+  // What became of a machine whose notice was withdrawn, each pass finds out.
+  if (departure.withdrawnAt !== undefined && !isOf(departure, node)) return;
   const policy = policyFor(departure, node, fleet.policies());
   handle({ departure, node, policy }, options, signal);
+}
+
+function isOf(departure: Departure, node: NodeFacts | undefined): boolean {
+  return node !== undefined && compareIdentity(departure.node, node) === "Same";
 }
 
 function handle(
