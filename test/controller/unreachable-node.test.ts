@@ -59,6 +59,10 @@ describe("a node that falls silent", () => {
     expect(world.statusOf("n0")).toMatchObject({
       drain: { notClean: [{ outcome: "LeftBehind" }, { outcome: "LeftBehind" }] },
     });
+    await world.passUntil(() => world.statusOf("n0").phase === "Ended", minutes(5));
+    // It is not said to be drained.
+    const message = "n0 left 2 pods behind, and its machine is released.";
+    expect(world.statusOf("n0")).toMatchObject({ message });
     await end();
   });
 });

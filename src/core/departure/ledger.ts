@@ -189,8 +189,14 @@ function messageOf(departure: Departure, { event, ...why }: PhaseChange): string
     at: departure.departAt,
     deadlineAt: isNotice ? cloudDeadline(departure) : departure.deadlineAt,
     until: why.until,
+    left: leftBehind(status),
     detail: why.detail,
   });
+}
+
+/** How many pods the drain has left on the node; undefined for none. */
+export function leftBehind({ drain }: DepartureStatus): number | undefined {
+  return drain?.leftBehind || undefined;
 }
 
 /**
@@ -203,7 +209,8 @@ export function statusWithReason(
 ): DepartureStatus | undefined {
   const { status, node, deadlineAt } = departure;
   const { reason, detail, at } = found;
-  const message = explain(reason, { node: node.name, deadlineAt, detail });
+  const left = leftBehind(status);
+  const message = explain(reason, { node: node.name, deadlineAt, left, detail });
   if (status.reason === reason && status.message === message) return undefined;
   const timeline = withEntry(status.timeline, { at, step: reason, result: message });
   return { ...status, reason, message, timeline };

@@ -1,4 +1,5 @@
 import { isNoticed, isVoluntary } from "../departure/departure.ts";
+import { leftBehind } from "../departure/ledger.ts";
 import {
   awaitedUntil,
   givenUpAt,
@@ -39,7 +40,8 @@ export function takenByOthers(evaluation: Evaluation): StepFinding {
   // This reason must stay in the status: the next leader depends on it.
   if (status.reason !== "ReleaseFailed" && status.reason !== "AwaitingMachine") {
     const { node, deadlineAt } = departure;
-    const message = explain("AwaitingMachine", { node: node.name, deadlineAt });
+    const left = leftBehind(status);
+    const message = explain("AwaitingMachine", { node: node.name, deadlineAt, left });
     evaluation.intend({ ...status, reason: "AwaitingMachine", message });
   }
   const recordedAt = evaluation.isNoticed

@@ -69,17 +69,20 @@ export const englishNode = {
   DrainBlocked: "{node} is draining, blocked by {detail=a budget}",
   DrainTimeout: "{node} was not drained within the drain timeout[: {detail}]",
   DrainDone: "{node} is drained[: {detail}]",
-  VolumeWait: "{node} is drained, and waits for its volumes to be detached[: {detail}]",
+  VolumeWait:
+    "{node} [left {left?one pod|{left} pods} behind|is drained], and waits for its volumes to be detached[: {detail}]",
   LoadBalancerWait:
-    "{node} is drained, and is kept until {detail=later} for load balancers that may still send traffic to it",
+    "{node} [left {left?one pod|{left} pods} behind|is drained], and is kept until {detail=later} for load balancers that may still send traffic to it",
   DeadlineReached: "{node} reached its deadline {deadlineAt}[: {detail}]",
-  ReleaseRetried: "{node} is drained, and the release of its machine is being retried[: {detail}]",
+  ReleaseRetried:
+    "{node} [left {left?one pod|{left} pods} behind|is drained], and the release of its machine is being retried[: {detail}]",
   ReleaseFailed: "{node} could not be released: {detail=unknown}",
-  AwaitingMachine: "{node} is drained, and waits for the cloud to terminate its machine",
+  AwaitingMachine:
+    "{node} [left {left?one pod|{left} pods} behind|is drained], and waits for the cloud to terminate its machine",
   MachineNotTaken:
-    "{node} was drained and is uncordoned, because nothing terminated its machine[: {detail}]",
+    "{node} [left {left?one pod|{left} pods} behind|was drained] and is uncordoned, because nothing terminated its machine[: {detail}]",
   Released:
-    "{node} is drained, and its machine is released[, but its Node is not deleted: {detail}]",
+    "{node} [left {left?one pod|{left} pods} behind|is drained], and its machine is released[, but its Node is not deleted: {detail}]",
   NodeGone: "{node} is gone: its Node object was deleted[, and {detail}]",
   MachineReplaced: "{node} is gone: another machine has its name now",
   MachineRebooted: "{node} was rebooted, which ended its departure",

@@ -95,6 +95,8 @@ export interface ReasonFacts {
   readonly deadlineAt?: Instant | undefined;
   /** When a hold ends; undefined if unknown. */
   readonly until?: Instant | undefined;
+  /** How many pods the drain has left on the node; undefined for none. */
+  readonly left?: number | undefined;
   /** What was found: a budget's name, an alert, an error's message. */
   readonly detail?: string | undefined;
 }

@@ -63,17 +63,20 @@ export const japaneseNode: Readonly<Record<keyof typeof englishNode, string>> = 
   DrainBlocked: "{node} はドレイン中で、ブロックされています: {detail}",
   DrainTimeout: "{node} は制限時間内にドレインできませんでした[: {detail}]",
   DrainDone: "{node} のドレインが完了しました[: {detail}]",
-  VolumeWait: "{node} はドレインが完了し、ボリュームの切り離しを待ちます[: {detail}]",
+  VolumeWait:
+    "{node} は[{left} 個の Pod を残したまま|ドレインが完了し]、ボリュームの切り離しを待ちます[: {detail}]",
   LoadBalancerWait:
-    "{node} はドレインが完了し、まだ通信を送るロードバランサのため {detail} まで残されます",
+    "{node} は[{left} 個の Pod を残したまま|ドレインが完了し]、まだ通信を送るロードバランサのため {detail} まで残されます",
   DeadlineReached: "{node} は期限 {deadlineAt} に達しました[: {detail}]",
-  ReleaseRetried: "{node} はドレインが完了し、マシンの解放を再試行しています[: {detail}]",
+  ReleaseRetried:
+    "{node} は[{left} 個の Pod を残したまま|ドレインが完了し]、マシンの解放を再試行しています[: {detail}]",
   ReleaseFailed: "{node} を解放できませんでした: {detail}",
-  AwaitingMachine: "{node} はドレインが完了し、クラウドがマシンを終了するのを待ちます",
+  AwaitingMachine:
+    "{node} は[{left} 個の Pod を残したまま|ドレインが完了し]、クラウドがマシンを終了するのを待ちます",
   MachineNotTaken:
-    "{node} はドレインされましたが、マシンが終了されなかったため cordon を解除しました[: {detail}]",
+    "{node} は[{left} 個の Pod を残しましたが|ドレインされましたが]、マシンが終了されなかったため cordon を解除しました[: {detail}]",
   Released:
-    "{node} はドレインが完了し、マシンが解放されました[が、Node オブジェクトは削除されていません: {detail}]",
+    "{node} は[{left} 個の Pod を残したまま|ドレインが完了し]、マシンが解放されました[が、Node オブジェクトは削除されていません: {detail}]",
   NodeGone: "{node} はなくなりました。ノードが削除されました[: {detail}]",
   MachineReplaced: "{node} はなくなりました。今は別のマシンがその名前です",
   MachineRebooted: "{node} は再起動されたため、出発が終了しました",
