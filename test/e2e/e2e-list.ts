@@ -248,7 +248,7 @@ export const onChange: Readonly<Record<string, RunOnChange>> = {
   },
   "board-pictures": {
     covers: ["src/web", "docs/board"],
-    meanwhile: ["test/web/format.test.ts", "test/web/sentence.test.ts"],
+    meanwhile: ["test/web/time-text.test.ts", "test/web/sentence.test.ts"],
   },
   "board-stranger": {
     covers: ["src/web", "docs/board.md"],
