@@ -1,4 +1,5 @@
 import type { MachineState } from "../cluster/machine.ts";
+import { compareIdentity } from "../cluster/node.ts";
 import { formatDuration, hours, type Millis } from "../time/time.ts";
 import { takenByOthers } from "./cloud-takes.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
@@ -109,7 +110,11 @@ function unseen(fault: RequestFault, asked: AskedRequest, evaluation: Evaluation
   }
   const reports = stillReports(evaluation);
   if (reports === "Wait" && evaluation.faultOf("nodeNow") === undefined) return "Wait";
-  return reports === "Silent" ? triedOn(fault, asked, evaluation) : unreleased(fault, evaluation);
+  const { node } = evaluation.hope("nodeNow") ?? {};
+  // No Node waits for a machine that is gone, or has another one's name.
+  const isThere = node !== undefined && compareIdentity(evaluation.departure.node, node) === "Same";
+  const mayLeave = reports === "Silent" && isThere;
+  return mayLeave ? triedOn(fault, asked, evaluation) : unreleased(fault, evaluation);
 }
 
 /** When the cloud must show what became of the last request without an answer (monotonic). */

@@ -257,11 +257,14 @@ describe("a release that is refused by a cloud that shows nothing of its machine
   const { awaitMachineMs } = policy.instance;
   const fault = { code: "CLOUD_CREDENTIALS", message: "401", retryable: false };
   const silent = { ...marked(), ready: false };
-  const departure = { status: { ...releasing, machine } };
-  const facts = (node: NodeFacts) => ({ machine: failed(fault), nodeNow: known({ node }, 1e6) });
+  const departure = { status: { ...releasing, machine }, createdAt: at(-60_000) };
+  const facts = (node: NodeFacts | undefined) => ({
+    ...{ machine: failed(fault), machineBehind: failed(fault) },
+    nodeNow: known({ node }, 1e6),
+  });
 
   /** Evaluates from the refusal on, at each time that is asked for; nothing else happens. */
-  function waited(node: NodeFacts, toMs: number) {
+  function waited(node: NodeFacts | undefined, toMs: number) {
     const asked = { "release id-1": unanswered("Release", { fault, againMs: 1e12 }) };
     let memory: Memory = { ...start, asked, described: 1 };
     let sent = 0;
@@ -282,6 +285,13 @@ describe("a release that is refused by a cloud that shows nothing of its machine
     expect(end.message).toContain("401");
     expect(ms).toBeGreaterThanOrEqual(awaitMachineMs);
     expect(ms).toBeLessThan(awaitMachineMs + 120_000);
+  });
+
+  it.each([
+    ["its Node is gone", undefined],
+    ["another machine has its name", { ...theNode, uid: "uid-other" }],
+  ])("is over after that time if %s", (_, node) => {
+    expect(waited(node, 2 * awaitMachineMs)).toMatchObject({ reason: "ReleaseFailed", sent: 0 });
   });
 
   it("keeps the node of a silent kubelet: the request may have ended its machine", () => {

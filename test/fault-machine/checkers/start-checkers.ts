@@ -60,12 +60,14 @@ export const startIsAllowed: Checker = {
       if (departure.spec.cause !== "Planned" || !couldKnow(view, sentAt)) return undefined;
       const { name } = node.metadata;
       const known = sentAt - newsMs;
+      // By the copy, which nobody edits.
+      if (view.hadCopyAfter(known)) return undefined;
       const policy = view.policyAt(known);
       const versions = view.policiesIn({ from: known, to: sentAt });
       const instants = [known, sentAt, sentAt + dateMs];
       const closed = (isClosed: (policy: PolicySpec, at: At) => boolean): boolean =>
         versions.every((one) => one && instants.every((at) => isClosed(one, at)));
-      if (versions.every((one) => one === undefined) && !view.hadCopyAfter(known)) {
+      if (versions.every((one) => one === undefined)) {
         return `${name} started to leave although its policy was deleted`;
       }
       if (policy === undefined) return undefined;

@@ -21,7 +21,8 @@ function boundOf({ phase, graceMs }: Entered, view: View): number | undefined {
     if (policy.drain.onTimeout === "Wait") return undefined;
     return 10 * minute + durationMs(policy.drain.timeout) + graceMs;
   }
-  if (phase === "Releasing") return 30 * minute + durationMs(policy.instance.awaitMachine);
+  // Within an hour a machine ends by a request whose answer was lost.
+  if (phase === "Releasing") return 90 * minute + durationMs(policy.instance.awaitMachine);
   return 10 * minute;
 }
 
