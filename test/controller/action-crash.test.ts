@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { minutes, seconds } from "../../src/core/time/time.ts";
 import { silence, slack, useActionStage } from "../support/action-stage.ts";
+import { departures } from "../support/model-world.ts";
 
 const stage = useActionStage();
 
@@ -53,6 +54,24 @@ describe("the next leader", () => {
     await stage.world.pass(seconds(5));
     expect(stage.mute.inEffect).toEqual([]);
     expect(stage.states).toEqual({ mute: "Undone" });
+  });
+
+  it("ends a departure that had begun ahead of its record, although its Node is gone", async () => {
+    const first = stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
+    await stage.giveNotice();
+    await stage.world.pass(seconds(3));
+    first.abort();
+    await stage.world.pass(seconds(1));
+    const path = `${departures}/${stage.world.departureOf("n1")?.metadata?.name}/status`;
+    stage.world.api.handle({
+      ...{ method: "PATCH", path, patchType: "application/merge-patch+json" },
+      body: { status: { phase: "Scheduled", startedAt: null } },
+    });
+    stage.patchDeparture({ withdrawnAt: "2026-11-20T00:01:00Z" });
+    stage.deleteNode();
+    stage.startController();
+    await stage.world.pass(seconds(10));
+    expect(stage.world.statusOf("n1")).toMatchObject({ phase: "Ended", reason: "NodeGone" });
   });
 
   it("undoes an action that the policy no longer has, by the record alone", async () => {

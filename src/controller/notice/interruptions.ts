@@ -121,8 +121,6 @@ function lookAt(departure: Departure, options: InterruptionOptions, signal: Abor
   // It has started, whatever the watch shows, and ends by itself.
   if (activeDepartures.has(departure)) return;
   const node = fleet.node(departure.node.name);
-  // What became of a machine whose notice was withdrawn, each pass finds out.
-  if (departure.withdrawnAt !== undefined && !isOf(departure, node)) return;
   const policy = policyFor(departure, node, fleet.policies());
   handle({ departure, node, policy }, options, signal);
 }
@@ -140,8 +138,11 @@ function handle(
   { activeDepartures, writer, telemetry, clock }: InterruptionOptions,
   signal: AbortSignal,
 ): void {
-  const { departure, policy } = notice;
-  if (reasonNotToStart(departure, policy) === undefined) {
+  const { departure, node, policy } = notice;
+  const notToStart = reasonNotToStart(departure, policy);
+  // What became of a machine whose notice was withdrawn, each pass finds out.
+  if (notToStart?.event === "Withdrawn" && !isOf(departure, node)) return;
+  if (notToStart === undefined) {
     if (isWaitingAdvice(departure, clock.now())) return;
     const detail = earlierPlan(departure, clock.now());
     const first = { event: "Noticed", reason: "Noticed", detail } as const;
