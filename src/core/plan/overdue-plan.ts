@@ -128,8 +128,8 @@ function isKept({ keptAt, release }: Job): boolean {
 }
 
 /**
- * The reached gap, or the widest one at which all machines that have not ended leave before they
- * do: the others' gap may be narrow for reasons of their own, such as a window that opens late.
+ * The reached gap, or the widest one at which as many leave before their machines end: the others'
+ * gap may be narrow for reasons of their own, such as a window that opens late.
  */
 function overdueGap(
   jobs: readonly Job[],
@@ -142,12 +142,14 @@ function overdueGap(
   const hours = openHours(policy.windows, { startAt: at, endAt: instant(endsAt + 1) });
   const open = openTime(hours.spans);
   const inOrder = [...plannedBefore(jobs).map(({ job }) => job), ...freshInTurn(jobs)];
-  return largest({ kept: reached, limit: policy.spacing.minMs }, (gap) =>
-    instantsFor(inOrder, { others, gap, open }).every((slot, place) => {
-      const { candidate } = inOrder[place] as Job;
-      return slot <= candidate.endsAt || candidate.endsAt < at;
-    }),
-  );
+  const inTimeAt = (gap: number): ReadonlySet<Job> => {
+    const slots = instantsFor(inOrder, { others, gap, open });
+    return new Set(inOrder.filter((job, place) => (slots[place] ?? 0) <= job.candidate.endsAt));
+  };
+  const inTime = inTimeAt(reached);
+  if (inTime.size === 0) return reached;
+  const canKeep = (gap: number): boolean => inTime.isSubsetOf(inTimeAt(gap));
+  return largest({ kept: reached, limit: policy.spacing.minMs }, canKeep);
 }
 
 /**

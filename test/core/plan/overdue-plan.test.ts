@@ -246,6 +246,21 @@ describe("beside others that a late window crowds", () => {
   /** Deadlines at 00:20 and at 00:22: two minutes is the gap that these can reach. */
   const crowded = { a: hours(23) + minutes(10), b: hours(23) + minutes(8) };
 
+  it("a node on hold past the end of its machine does not bring the others closer", () => {
+    const annotations = { "lastcall.dev/hold": "2026-11-20T03:00:00Z" };
+    const ages = { ...crowded, old: hours(23) + minutes(32) };
+    const nodes = Object.entries(ages).map(([name, ageMs]) =>
+      aNode(name, { createdAt: instant(now - ageMs) }),
+    );
+    const createdAt = instant(now - hours(23) - minutes(33));
+    const made = planOf({
+      nodes: [...nodes, aNode("held", { createdAt, annotations })],
+      policy,
+      at: now,
+    });
+    expect(timesOf(made)).toEqual(["a 00:20", "b 00:22", "old 00:28", "held 03:00"]);
+  });
+
   it.each<[string, Readonly<Record<string, number>>, readonly string[]]>([
     ["one machine ends at 00:28", { old: hours(23) + minutes(32) }, ["old 00:28"]],
     [
