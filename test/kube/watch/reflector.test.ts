@@ -219,6 +219,18 @@ describe("an error", () => {
     expect(reflector.silentMs()).toBeLessThan(195_000);
   });
 
+  it("of nobody, but no bookmark either, on a quiet server, is no silence: a watch that ended was open", async () => {
+    const { api, clock, reflector } = setUp(() => page("10", []));
+    await reflector.synced;
+    for (let minute = 0; minute < 70; minute += 1) {
+      await clock.advance(140_000);
+      expect(reflector.silentMs()).toBeLessThanOrEqual(141_000);
+      api.watching.end();
+      await settle();
+    }
+    expect(api.sent).toHaveLength(1);
+  });
+
   it("that one version always causes leads to a new list", async () => {
     const { api, clock, reflector } = setUp(() => page("10", []));
     api.onWatch = (watch) => {
