@@ -1,16 +1,16 @@
 import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
 import type { Log } from "../contracts/telemetry.ts";
-import type { NodeIdentity } from "../core/cluster/node.ts";
+import { mayBeSameMachine, type NodeIdentity } from "../core/cluster/node.ts";
 import {
   cloudDeadline,
   type Departure,
   type DepartureStatus,
   departureName,
-  departureOfNotice,
   isLive,
   isSequelOf,
   isUnderWay,
 } from "../core/departure/departure.ts";
+import { departureOfNotice, endsAsAnother } from "../core/departure/departure-of-notice.ts";
 import { type Fields, fieldsOf, numberOf, textMapOf, textOf } from "../core/json/json-field.ts";
 import {
   isNoticeOver,
@@ -184,7 +184,10 @@ export class NoticeReporter {
     if (await this.#create(first, { node, notice, signal }))
       return { kind: "Created", name: first };
     const found = await this.#all(node, signal);
-    const target = departureOfNotice(found.departures, notice.cause);
+    const isOfMachine = (one: DepartureView) => mayBeOf(one, node);
+    const ending = found.departures.find((one) => endsAsAnother(one, isOfMachine));
+    if (ending !== undefined) throw busy(ending.name, "it is of an earlier boot, and is ending");
+    const target = departureOfNotice(found.departures, notice.cause, isOfMachine);
     if (target !== undefined) return this.#tighten(target, notice, signal);
     const closed = found.departures.find((one) => isClosedBy(one, { node, notice }));
     if (closed !== undefined) return { kind: "Closed", name: closed.name };
@@ -213,7 +216,7 @@ export class NoticeReporter {
         one.source.startsWith("agent/") &&
         one.withdrawnAt === undefined &&
         one.noticedAt !== undefined &&
-        (one.bootID === undefined || node.bootID === undefined || one.bootID === node.bootID),
+        mayBeOf(one, node),
     );
     if (ours === undefined) return undefined;
     const { name, uid, resourceVersion } = ours;
@@ -342,6 +345,11 @@ function sorted(found: readonly Numbered[], node: NodeIdentity): OwnDepartures {
   const before = free < 0 ? found : found.slice(0, free);
   const others = before.flatMap(({ departure }) => departure ?? []).filter((one) => !isOwn(one));
   return { departures, freeName: found[free]?.name, namesTaken: others.map(({ name }) => name) };
+}
+
+/** Whether a departure of this node may be of its machine in this boot. */
+function mayBeOf({ name, nodeUid, bootID }: DepartureView, node: NodeIdentity): boolean {
+  return mayBeSameMachine({ name, uid: nodeUid, bootID }, node);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { NoticeReporter } from "../../src/agent/notice-reporter.ts";
 import { plus, seconds } from "../../src/core/time/time.ts";
+import { departureObject } from "../../src/kube/object/translate-departure.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { modelClusterApi } from "../support/model-cluster-api.ts";
 
@@ -48,4 +49,30 @@ it("a notice for a Node that is gone is closed: another departure could mark not
   const { event, before } = await rebooted("NodeGone");
   expect(await before.receptionOf(first, never)).toBe("Settled");
   expect(await before.report(event, never)).toEqual({ kind: "Closed", name: first });
+});
+
+it.each([
+  ["planned for its earlier boot is no departure of this one", {}, `${first}-2`],
+  ["that is under way for its earlier boot has to end first", { phase: "Draining" }, undefined],
+])("a departure %s", async (_, status, created) => {
+  const clock = new ManualClock();
+  const api = await modelClusterApi(clock);
+  const node = { name: "n1", uid: "0b1f7a3e-7f0e", bootID: "boot-1" };
+  const plan = { cause: "Planned", departAt: clock.now() } as const;
+  const body = departureObject({ name: first, node, source: "test", ...plan });
+  const path = "/apis/lastcall.dev/v1alpha1/departures";
+  await api.send({ method: "POST", path, body });
+  await api.send({
+    ...{ method: "PATCH", path: `${path}/${first}/status`, body: { status } },
+    patchType: "application/merge-patch+json",
+  });
+  const identify = async () => ({ ...node, bootID: "boot-2" });
+  const reporter = new NoticeReporter({ api, identify, log: { warn: () => {} } });
+  const notice = {
+    ...({ cause: "SpotInterruption", source: "gcp/metadata", eventIds: ["now"] } as const),
+    ...{ deadlineAt: plus(clock.now(), seconds(30)), noticedAt: clock.now() },
+  };
+  const reported = reporter.report(notice, never);
+  if (created !== undefined) expect(await reported).toEqual({ kind: "Created", name: created });
+  else await expect(reported).rejects.toMatchObject({ retryable: true });
 });

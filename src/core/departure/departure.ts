@@ -207,7 +207,7 @@ export interface DepartureStatus {
   readonly timeline: readonly TimelineEntry[];
 }
 
-interface WithPhase {
+export interface WithPhase {
   readonly status: Pick<DepartureStatus, "phase">;
 }
 
@@ -331,22 +331,6 @@ function isBeingReleased(departure: Releasing): boolean {
 export function isSequelOf(departure: Releasing, cause: Cause): boolean {
   const isSequel = cause === "LifecycleHook" || cause === "NodeShutdown";
   return isSequel && departure.status.phase === "Releasing" && !isNoticed(departure);
-}
-
-/**
- * Selects the departure of a node that a notice applies to: one that a notice has created already,
- * otherwise one under way, otherwise the one that is not due yet. A cause that a policy may ignore
- * (rebalance, maintenance) does not change the latter two: undefined, it gets a departure of its
- * own, for which the policy decides.
- */
-export function departureOfNotice<D extends WithPhase & Pick<Departure, "cause" | "noticedAt">>(
-  departures: readonly D[],
-  cause: Cause,
-): D | undefined {
-  const live = departures.filter(isLive);
-  const noticed = live.find(isNoticed);
-  if (noticed !== undefined) return noticed;
-  return mayBeIgnored(cause) ? undefined : (live.find(isUnderWay) ?? live[0]);
 }
 
 /**

@@ -9,8 +9,15 @@ import {
 import { type HookResult, type Policy, selectPolicy } from "../policy/policy.ts";
 import { hours, type Instant, later, type Millis, minutes, plus } from "../time/time.ts";
 import { policyFor, reactionTo } from "./interruption.ts";
-import { callOf, type NoticeCall, type NoticeScene, noticeOrder, sourceOf } from "./node-notice.ts";
-import { isNear, isUndoing, maintenanceWindowMs, type Notice } from "./notice.ts";
+import {
+  callOf,
+  isEnding,
+  type NoticeCall,
+  type NoticeScene,
+  noticeOrder,
+  sourceOf,
+} from "./node-notice.ts";
+import { isNear, maintenanceWindowMs, type Notice } from "./notice.ts";
 
 /** An instance that its group holds in a wait state, at launch or at termination. */
 export interface LifecycleHook {
@@ -194,7 +201,7 @@ export function resolveNotice(
   if (!isNear(notice, scene.at)) return { kind: "TooEarly" };
   const former = scene.departuresOf(node.uid);
   if (former.some((one) => isDealtWith(one, notice))) return { kind: "Known" };
-  if (former.some(isUndoing)) return { kind: "Undoing" };
+  if (former.some((one) => isEnding(one, node))) return { kind: "Undoing" };
   const { departureNamed } = scene;
   return callOf(node, { notice, former, departureNamed }) ?? { kind: "Known" };
 }

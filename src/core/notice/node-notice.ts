@@ -1,16 +1,16 @@
 import type { ConditionCause } from "../../cloud/facts/cloud-facts.ts";
 import { noticeConditions } from "../../cloud/facts/cloud-marks.ts";
-import type { NodeCondition, NodeFacts } from "../cluster/node.ts";
+import { mayBeSameMachine, type NodeCondition, type NodeFacts } from "../cluster/node.ts";
 import type { NewDeparture } from "../departure/decision.ts";
 import {
   type Departure,
-  departureOfNotice,
   endsAsPlanned,
   freeName,
   hasTakenMachine,
   isGraver,
   isLive,
 } from "../departure/departure.ts";
+import { departureOfNotice, endsAsAnother } from "../departure/departure-of-notice.ts";
 import { type Policy, selectPolicy } from "../policy/policy.ts";
 import { explain } from "../reason/reason.ts";
 import { earlier, type Instant, parseHttpDate, plus, seconds } from "../time/time.ts";
@@ -128,7 +128,7 @@ export function callsOfMarks(
     const former = departuresOf(node.uid);
     const source = sourceOf(notice);
     // Evaluated again when the other departure has ended.
-    if (former.some(isUndoing)) return [];
+    if (former.some((one) => isEnding(one, node))) return [];
     const isThisBoot = (one: Departure) => one.node.bootID === node.bootID;
     // A late watch may still show the shutdown of a machine that has left.
     const hasHadIt = former.some(
@@ -254,6 +254,13 @@ interface NoticedNode {
   departureNamed(name: string): Departure | undefined;
 }
 
+/** Whether a notice written to this departure of the node would be lost when it ends. */
+export function isEnding(departure: Departure, node: NodeFacts): boolean {
+  return (
+    isUndoing(departure) || endsAsAnother(departure, (one) => mayBeSameMachine(one.node, node))
+  );
+}
+
 /** The source that a notice's departure records, which identifies the event. */
 export function sourceOf({ source, eventId }: Notice): string {
   return `${source}/${eventId}`;
@@ -265,7 +272,8 @@ export function sourceOf({ source, eventId }: Notice): string {
  */
 export function callOf(node: NodeFacts, how: NoticedNode): NoticeCall | undefined {
   const { notice, former } = how;
-  const chosen = departureOfNotice(former, notice.cause);
+  const isOfMachine = (one: Departure) => mayBeSameMachine(one.node, node);
+  const chosen = departureOfNotice(former, notice.cause, isOfMachine);
   if (chosen === undefined) return { kind: "Make", order: noticeOrder(node, how) };
   if (endsAsPlanned(chosen, notice.cause)) return undefined;
   const update = noticeUpdate(chosen, { ...notice, source: sourceOf(notice) });

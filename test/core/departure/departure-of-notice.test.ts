@@ -1,14 +1,23 @@
 import { describe, expect, it } from "vitest";
-import { departureOfNotice, type Phase } from "../../../src/core/departure/departure.ts";
+import type { Phase } from "../../../src/core/departure/departure.ts";
+import {
+  departureOfNotice,
+  endsAsAnother,
+} from "../../../src/core/departure/departure-of-notice.ts";
 import type { Cause } from "../../../src/core/policy/action.ts";
 import { instant } from "../../../src/core/time/time.ts";
 
 interface Row {
-  /** The node's departures, by cause and phase; `!` marks one that has a notice. */
+  /**
+   * The node's departures, by cause and phase; `!` marks one that has a notice, `~` one of an
+   * earlier boot.
+   */
   readonly there: readonly string[];
   readonly told: Cause;
   /** The index of the departure that the notice joins; absent: it gets its own. */
   readonly joins?: number;
+  /** Whether the notice waits until a departure of an earlier boot has ended. */
+  readonly waits?: true;
 }
 
 const rows: readonly Row[] = [
@@ -34,19 +43,30 @@ const rows: readonly Row[] = [
     told: "SpotInterruption",
     joins: 1,
   },
+  // A plan for an earlier boot ends without acting.
+  { there: ["~Planned Scheduled"], told: "SpotInterruption" },
+  { there: ["~Manual Held"], told: "Preempted" },
+  { there: ["~Planned Scheduled", "Planned Scheduled"], told: "SpotInterruption", joins: 1 },
+  { there: ["~Planned Draining"], told: "SpotInterruption", joins: 0, waits: true },
+  { there: ["~SpotInterruption Scheduled"], told: "Preempted", joins: 0, waits: true },
+  { there: ["~Planned Ended"], told: "SpotInterruption" },
 ];
 
 describe("the departure that a notice joins", () => {
-  it.each(rows)("with $there and a notice of $told is number $joins", ({ there, told, joins }) => {
+  it.each(rows)("with $there and a notice of $told is number $joins", (row) => {
+    const { there, told, joins, waits = false } = row;
     const departures = there.map((written) => {
       const [cause = "", phase] = written.split(" ");
       return {
-        cause: cause.replace("!", "") as Cause,
+        isEarlier: cause.startsWith("~"),
+        cause: cause.replace(/[!~]/g, "") as Cause,
         status: { phase: phase as Phase },
         noticedAt: cause.endsWith("!") ? instant(0) : undefined,
       };
     });
-    const found = departureOfNotice(departures, told);
+    const isOfMachine = ({ isEarlier }: { isEarlier: boolean }) => !isEarlier;
+    expect(departures.some((one) => endsAsAnother(one, isOfMachine))).toBe(waits);
+    const found = departureOfNotice(departures, told, isOfMachine);
     expect(found === undefined ? undefined : departures.indexOf(found)).toBe(joins);
   });
 });
