@@ -153,6 +153,8 @@ export interface Classes {
   readonly missed: readonly Job[];
   /** Those of `free` and `due` that are planned too soon after a late start. */
   readonly crowded: ReadonlySet<Job>;
+  /** Those of `due` that would start sooner than `spacing.min` after a start on time. */
+  readonly hasty: ReadonlySet<Job>;
   /** The late start. */
   readonly late: LateStart | undefined;
   /** Like `due`, for nodes that were overdue when first planned. */
@@ -188,6 +190,7 @@ export function sortOut(
   return {
     ...{ free, forced, missed, overdue, pace, late, beginsLate },
     crowded: crowdedBy(late, [...free, ...planned.map(({ job }) => job)], input),
+    hasty: hastyAfter(pace, planned, input),
     due: planned,
     overdueDue: due.filter(({ reason }) => reason === "Overdue"),
   };
@@ -205,14 +208,34 @@ function crowdedBy(
   return new Set(placeable.filter(({ keptAt = 0 }) => keptAt > late.at && keptAt < untilAt));
 }
 
-/** Departures planned too soon after a late start count as having missed their time as well. */
-export function withCrowdedMissed(classes: Classes): Classes {
-  const { crowded, free, due, missed } = classes;
+/**
+ * Only those that nothing else holds or puts in a queue. A late start moves those planned after it,
+ * if that helps.
+ */
+function hastyAfter(
+  { leftAt, isOnTime }: Pace,
+  due: readonly DueDeparture[],
+  { policy, at }: PlanCandidates,
+): ReadonlySet<Job> {
+  if (!isOnTime || leftAt === undefined || at >= leftAt + policy.spacing.minMs) return new Set();
+  const hasty = due.filter(({ job: { candidate }, isForced, at: dueAt }) => {
+    const { isHeld, waitsForBudget, endsAt } = candidate;
+    const isQueued = waitsForBudget || isForced === true || dueAt <= leftAt;
+    return !isHeld && !isQueued && endsAt >= at;
+  });
+  return new Set(hasty.map(({ job }) => job));
+}
+
+/** The classes if these departures of `free` and `due` count as having missed their time. */
+export function withMissed(classes: Classes, jobs: ReadonlySet<Job>): Classes {
+  const { free, due, missed, beginsLate, pace, late } = classes;
+  const isLate = beginsLate !== undefined && jobs.has(beginsLate.job);
   return {
     ...classes,
-    free: free.filter((job) => !crowded.has(job)),
-    due: due.filter(({ job }) => !crowded.has(job)),
-    missed: [...missed, ...crowded],
+    free: free.filter((job) => !jobs.has(job)),
+    due: due.filter(({ job }) => !jobs.has(job)),
+    missed: [...missed, ...jobs],
+    ...(isLate ? { beginsLate: undefined, late: pace.late } : { beginsLate, late }),
   };
 }
 

@@ -9,7 +9,7 @@ import {
   queued,
   sortOut,
   wallsOf,
-  withCrowdedMissed,
+  withMissed,
 } from "./job-classes.ts";
 import { type MissedPlan, placeMissed } from "./missed-plan.ts";
 import { placeOverdue } from "./overdue-plan.ts";
@@ -62,8 +62,9 @@ export function planPolicy(input: PlanCandidates): PlacedPolicy {
 /** The plan if the newest start counts as on time, or does not. */
 function planAfter(scene: PolicyScene, { isOnTime }: { readonly isOnTime: boolean }): PlacedPolicy {
   const { policy, hours } = scene;
-  const found = sortOut(scene, { hours, isOnTime });
-  const classes = isToBlame(found, scene) ? withCrowdedMissed(found) : found;
+  const sorted = sortOut(scene, { hours, isOnTime });
+  const found = isBestToWait(sorted, scene) ? withMissed(sorted, sorted.hasty) : sorted;
+  const classes = isToBlame(found, scene) ? withMissed(found, found.crowded) : found;
   if (classes.missed.length === 0) {
     return placeClasses({ ...classes, beginsLate: undefined }, scene).placed;
   }
@@ -84,6 +85,19 @@ function isToBlame(classes: Classes, scene: PolicyScene): boolean {
   const lastStart = { at: late.plannedAt, leastGap: 0 };
   const onTime = spacingOf({ ...problem, lastStart });
   return earlyInstants(onTime, scene.policy.spacing.minMs) !== undefined;
+}
+
+/**
+ * Whether departures that are due too soon after a start on time can leave later at a wider gap.
+ * The plan would have moved them, had a move been recorded: writes may be refused for hours.
+ */
+function isBestToWait(classes: Classes, scene: PolicyScene): boolean {
+  const { hasty, pace } = classes;
+  if (hasty.size === 0) return false;
+  const { leftAt = Number.NEGATIVE_INFINITY, lagMs } = pace;
+  const wait = freeMissed(withMissed(classes, hasty), scene);
+  if (wait.missed.some((job) => hasty.has(job))) return false;
+  return scene.at - leftAt < strictGap(wait, scene) - lagMs;
 }
 
 /** Frees missed departures that still have an allowed instant. */

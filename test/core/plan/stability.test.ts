@@ -245,6 +245,25 @@ describe("a stored plan", () => {
     expect(n1Departs(onTime)).toBe(startedAt);
   });
 
+  it.each([
+    ["waits for the gap if its deadline allows, since a move may not have been recorded", 24, 15],
+    ["stays if its deadline allows no wider gap", 10, 1],
+  ])("a departure that is due a minute after a start on time %s", (_, maxHours, gapMinutes) => {
+    const createdAt = instant(now - hours(10) + minutes(30));
+    const [n0, n1] = [aNode("n0", { createdAt }), aNode("n1", { createdAt })];
+    const policy = aPolicy({ lifetime: { ...late.lifetime, maxMs: hours(maxHours) } });
+    const startedAt = instant(now - minutes(1));
+    const status = { phase: "Draining", startedAt } as const;
+    const departures = [
+      aDeparture(n0, { departAt: startedAt, status }),
+      aDeparture(n1, { departAt: now }),
+    ];
+    const [next] = plan({ nodes: [n0, n1], policy, departures }).departures;
+    const wanted = plus(startedAt, minutes(gapMinutes));
+    if (maxHours === 24) expect(next?.departAt).toBeGreaterThanOrEqual(wanted);
+    else expect(next?.departAt).toBe(wanted);
+  });
+
   it("postpones nothing a second time if a crowd leaves no room after a late start", () => {
     const startedAt = instant(now - 1000);
     const late = aDeparture(aNode("n0"), {
