@@ -1,6 +1,7 @@
 import type { Checker } from "./checker.ts";
 import {
   actsOnOwnNode,
+  drainedIsTrue,
   dyingStaysCordoned,
   evictedFromCordoned,
   givenBackStays,
@@ -44,6 +45,7 @@ export const checkers: readonly Checker[] = [
   othersCordonStays,
   evictedFromCordoned,
   releasedWhenEmpty,
+  drainedIsTrue,
   releasedRightMachine,
   actsOnOwnNode,
   givenBackStays,

@@ -1,5 +1,6 @@
 import { actMutants } from "./mutants/act-mutants.ts";
 import { endMutants } from "./mutants/end-mutants.ts";
+import { evidenceMutants } from "./mutants/evidence-mutants.ts";
 import { lastingMutants } from "./mutants/lasting-mutants.ts";
 import type { Mutant } from "./mutants/mutant.ts";
 import { startMutants } from "./mutants/start-mutants.ts";
@@ -10,4 +11,5 @@ export const mutants: readonly Mutant[] = [
   ...actMutants,
   ...endMutants,
   ...lastingMutants,
+  ...evidenceMutants,
 ];

@@ -133,6 +133,8 @@ export interface NodeFacts extends NodeIdentity {
    * machine runs nor that it does not. Absent: the kubelet reports.
    */
   readonly isUnreachable?: boolean | undefined;
+  /** Since when the kubelet has reported Ready, by its own clock; absent while it does not. */
+  readonly readySince?: Instant | undefined;
   /**
    * Conditions by which a platform announces that it takes the machine, while they are True or
    * Unknown; absent if there are none.

@@ -1,3 +1,4 @@
+import type { NodeFacts } from "../cluster/node.ts";
 import type { BudgetFacts, PodFacts } from "../cluster/pod.ts";
 import { cloudDeadline, type DrainCounts, isNoticed } from "../departure/departure.ts";
 import { contestable } from "../departure/drain-reason.ts";
@@ -37,12 +38,17 @@ export function emptied(evaluation: Evaluation): StepFinding {
   const listed = evaluation.need("pods");
   const budgets = budgetsFor(evaluation);
   if (listed === undefined || budgets === undefined || memory.target === undefined) return "Wait";
-  const pods = inPresentTime(listed, evaluation);
+  const pods = inPresentTime(listed, { node: nodeOf(memory.target, evaluation), evaluation });
   if (memory.drain === undefined) begin(pods, evaluation);
   else if (memory.drain.policy !== evaluation.scene.policy.name) followPolicy(evaluation);
   const { pods: own, lost } = ownPods(pods, evaluation);
   if (lost !== undefined) return lost;
   return stepped({ pods, own, budgets }, evaluation);
+}
+
+/** The node as last seen. */
+function nodeOf(target: NodeFacts, { scene }: Evaluation): NodeFacts {
+  return scene.node?.uid === target.uid ? scene.node : target;
 }
 
 /**
@@ -167,7 +173,7 @@ function stepOf(
   const target = memory.target as NonNullable<typeof memory.target>;
   const view: DrainView = {
     ...{ livePods: pods, ownPods: own, budgets, rule, deadlineAt, knownAt: noticeKnownAt(since) },
-    node: scene.node?.uid === target.uid ? scene.node : target,
+    node: nodeOf(target, evaluation),
     isTaken: isTakenEventually(evaluation.departure),
     ...{ isNoticed: evaluation.isNoticed, beganWith: new Set(memory.beganWith), self: scene.self },
     waitedMs: timeBefore("waitSeconds", before.countedBefore, evaluation),

@@ -40,7 +40,7 @@ export function lookedAt(
     return keptBy({ event: "GaveUp", ...givenBack(node, evaluation) }, evaluation);
   // The request fails with that, instead of being sent.
   if (shared !== undefined) return undefined;
-  const late = toLeave(inPresentTime(pods, evaluation), { node, evaluation });
+  const late = toLeave(inPresentTime(pods, { node, evaluation }), { node, evaluation });
   if (late.every((uid) => memory.drainedLate.includes(uid))) {
     evaluation.remember({ there: pods.map(({ uid }) => uid) });
     return undefined;

@@ -15,6 +15,8 @@ import type { EvaluationTime } from "./scene.ts";
 export interface PodDeadline {
   readonly deletionAt?: Instant | undefined;
   readonly endsMs?: number | undefined;
+  /** Its kubelet was unreachable then. */
+  readonly isSilent?: true | undefined;
 }
 
 /** How a drain has ended. */

@@ -133,6 +133,7 @@ export function translateNode(node: KubeObject): NodeFacts {
     ready: ready.status === "True",
     readyMessage: textOf(ready.message),
     isUnreachable: (ready.status !== "True" && ready.status !== "False") || undefined,
+    readySince: ready.status === "True" ? instantOf(ready.lastTransitionTime) : undefined,
     noticeConditions: noticeConditionsOf(status.conditions),
     clearedConditions: clearedConditionsOf(status.conditions),
     holdWriter: writerOf(annotations, meta.managedFields),

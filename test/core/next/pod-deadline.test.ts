@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { PodFacts } from "../../../src/core/cluster/pod.ts";
 import { freshMemory, type Memory } from "../../../src/core/next/memory.ts";
 import { next } from "../../../src/core/next/next.ts";
@@ -21,22 +22,33 @@ function steppedBy(stepMs: number, ms: number, number: number): EvaluationTime {
 function drainAfter(
   pods: readonly PodFacts[],
   times: readonly EvaluationTime[],
-  first: readonly PodFacts[] = pods,
+  {
+    first = pods,
+    nodes = [marked()],
+    from = timeAt(0, 1),
+  }: {
+    readonly first?: readonly PodFacts[];
+    readonly nodes?: readonly NodeFacts[];
+    readonly from?: EvaluationTime;
+  } = {},
 ) {
-  const sceneOf = (there: readonly PodFacts[]) =>
-    aScene({
+  const sceneOf = (there: readonly PodFacts[], turn: number) => {
+    const node = nodes[turn] ?? nodes.at(-1) ?? marked();
+    return aScene({
       departure: { status: statusIn(["Preparing", "Draining"]) },
-      node: marked(),
+      node,
       policy,
       heardMs: times.at(-1)?.ms ?? 0,
       facts: {
         ...{ pods: known(there), budgets: known([]) },
-        ...{ nodeNow: known({ node: marked() }), isLive: known(true) },
+        ...{ nodeNow: known({ node }), isLive: known(true) },
       },
     });
+  };
   let memory = start;
-  memory = next(sceneOf(first), memory, timeAt(0, 1)).memory;
-  for (const time of times) memory = next(sceneOf(pods), memory, time).memory;
+  memory = next(sceneOf(first, 0), memory, from).memory;
+  for (const [turn, time] of times.entries())
+    memory = next(sceneOf(pods, turn + 1), memory, time).memory;
   return memory.drained === undefined ? "Running" : "Ended";
 }
 
@@ -60,13 +72,38 @@ describe("a pod in its grace, while the clock of the API server is stepped", () 
     const asked = { ...leaving, deletionGraceSeconds: 60 };
     const ahead = (ms: number) => [steppedBy(60 * minute, 1000, 2), steppedBy(60 * minute, ms, 3)];
     const alive = [pod("a", { graceSeconds: 60 })];
-    expect(drainAfter([asked], ahead(2 * minute), alive)).toBe("Running");
-    expect(drainAfter([asked], ahead(2 * minute + 2000), alive)).toBe("Ended");
+    expect(drainAfter([asked], ahead(2 * minute), { first: alive })).toBe("Running");
+    expect(drainAfter([asked], ahead(2 * minute + 2000), { first: alive })).toBe("Ended");
   });
 
   it("has the end that the server writes anew, by the clock of then", () => {
     const shortened = { ...leaving, deletionAt: at(10_000) };
     expect(drainAfter([shortened], [timeAt(minute, 2)])).toBe("Running");
     expect(drainAfter([shortened], [timeAt(minute + 11_000, 2)])).toBe("Ended");
+  });
+});
+
+describe("a pod whose kubelet was unreachable", () => {
+  const asked = { ...leaving, deletionGraceSeconds: 60 };
+  const silent = { ...marked(), ready: false, isUnreachable: true };
+  const heardAgain = (readySince: number) => ({ ...marked(), readySince: at(readySince) });
+
+  it("has its whole grace once the kubelet answers again", () => {
+    const hour = 60 * minute;
+    const times = (lastMs: number) => [timeAt(hour, 2), timeAt(hour + 1000, 3), timeAt(lastMs, 4)];
+    const nodes = [silent, silent, heardAgain(hour), heardAgain(hour)];
+    expect(drainAfter([asked], times(hour + minute), { nodes })).toBe("Running");
+    expect(drainAfter([asked], times(hour + 2 * minute + 2000), { nodes })).toBe("Ended");
+  });
+
+  it("has it too if another leader saw the silence, by the node's condition", () => {
+    const about = { nodes: [heardAgain(10 * minute)], from: timeAt(10 * minute, 1) };
+    expect(drainAfter([asked], [timeAt(11 * minute, 2)], about)).toBe("Running");
+    expect(drainAfter([asked], [timeAt(12 * minute + 1, 2)], about)).toBe("Ended");
+  });
+
+  it("is not waited for longer because the kubelet's clock is ahead", () => {
+    const nodes = [heardAgain(600 * minute)];
+    expect(drainAfter([asked], [timeAt(3 * minute, 2)], { nodes })).toBe("Ended");
   });
 });

@@ -61,6 +61,41 @@ export const releasedWhenEmpty: Checker = {
   },
 };
 
+/** Pods bound so shortly before are found by the last look before the release. */
+const boundLateMs = 60_000;
+
+export const drainedIsTrue: Checker = {
+  name: "drained-is-true",
+  rule: "a node is said to be drained only if every pod that had to leave has left it",
+  start: () => {
+    /** When each pod came to its node, by uid. */
+    const boundAt = new Map<string, At>();
+    return (event, view) => {
+      if (event.kind !== "Change") return undefined;
+      if (event.storage === "pods") {
+        const { metadata, spec } = event.object as PodObject;
+        if (event.type === "DELETED") boundAt.delete(metadata.uid);
+        else if (spec.nodeName !== undefined && !boundAt.has(metadata.uid))
+          boundAt.set(metadata.uid, event.at);
+        return undefined;
+      }
+      if (!event.storage.startsWith("departures.")) return undefined;
+      const { status, spec } = event.object as DepartureObject;
+      const before = (event.previous as DepartureObject | undefined)?.status;
+      const isSaid = status?.message?.startsWith(`${spec.node.name} is drained`) === true;
+      if (!isSaid || status.message === before?.message) return undefined;
+      if (view.nodes.get(spec.node.name)?.metadata.uid !== spec.node.uid) return undefined;
+      if (!couldKnow(view, event.at)) return undefined;
+      const left = view.podsOn(spec.node.name).find((pod) => {
+        const isOver = pod.metadata.deletionGracePeriodSeconds === 0;
+        const wasThere = (boundAt.get(pod.metadata.uid) ?? event.at) < event.at - boundLateMs;
+        return mustLeave(pod) && !isOver && wasThere;
+      });
+      return left && `${spec.node.name} is said to be drained, and ${left.metadata.name} is on it`;
+    };
+  },
+};
+
 export const releasedRightMachine: Checker = {
   name: "released-right-machine",
   rule: "the released machine is the one behind the node that was drained for it",

@@ -47,6 +47,26 @@ export const listFaults: Readonly<Record<string, FaultKind>> = {
       };
     },
   }),
+  "watch-refused": faultKind({
+    says: "lists and watches of one kind are refused: nothing of it is seen any more",
+    draw: ({ draw }) => ({ listed: drawListed(draw), status: draw.pick(403, 500, 503) }),
+    begin: (stage, { listed, status }) => {
+      const message = `${listed.storage} cannot be listed`;
+      const lists = withRule(stage.apiRules, (call) =>
+        call.method === "GET" && call.path === listed.path
+          ? { kind: "Answer" as const, status, message }
+          : undefined,
+      );
+      const watches = withRule(stage.watchRules, ({ path }) =>
+        path === listed.path ? { kind: "Broken" as const } : undefined,
+      );
+      stage.cluster.api.dropWatches(listed.path);
+      return () => {
+        lists();
+        watches();
+      };
+    },
+  }),
   "watch-stale": faultKind({
     says: "watches of one kind begin again with an older state, and stay there",
     draw: ({ draw }) => ({ listed: drawListed(draw), minutes: draw.pick(1, 5, 20, 60) }),

@@ -1,0 +1,81 @@
+import { edit, type Mutant } from "./mutant.ts";
+
+/** Bugs in what counts as known: from silence, from refusals, and from records that are old. */
+export const evidenceMutants: readonly Mutant[] = [
+  {
+    name: "pods that nobody could ask count as asked",
+    edits: [
+      edit(
+        "core/drain/drain-step.ts",
+        "if (!hasUnasked({ ...state, progress: about.progress, limit: limitOf(state) })) {",
+        "if (hasUnasked !== undefined) {",
+      ),
+    ],
+    kinds: ["refuse-eviction", "right-removed"],
+  },
+  {
+    name: "a watch that has been silent for hours counts as up to date",
+    edits: [edit("core/limits/stale-watch.ts", "oldest.ms > staleAfterMs ?", "oldest.ms > 1e12 ?")],
+    kinds: ["watch-refused", "policy-frozen"],
+  },
+  {
+    name: "overdue nodes keep no wider gap than others have reached",
+    edits: [
+      edit(
+        "core/plan/overdue-plan.ts",
+        "if (reached === policy.spacing.minMs || endsAt < at) return reached;",
+        "if (reached >= 0 || endsAt < at) return reached;",
+      ),
+    ],
+    kinds: ["lifetime-shortened", "kill-all"],
+  },
+  {
+    name: "a node stays cordoned while the cloud cannot be asked about its machine",
+    edits: [
+      edit(
+        "core/next/release-fault.ts",
+        'if (seen === "Unknown") return unseen(fault, asked, evaluation);',
+        'if (seen === "Unknown") return unseen === undefined ? undefined : "Wait";',
+      ),
+    ],
+    kinds: ["cloud-refuses"],
+  },
+  {
+    name: "a notice is written to the plan for an earlier boot",
+    edits: [
+      edit(
+        "core/departure/departure-of-notice.ts",
+        "live.find(isOfMachine)",
+        "(isOfMachine && live[0])",
+      ),
+    ],
+    kinds: ["reboot", "blackout", "notice-unfulfilled"],
+  },
+  {
+    name: "a due departure starts by its record, wherever the plan has moved it",
+    edits: [edit("core/plan/policy-plan.ts", "if (hasty.size === 0)", "if (hasty.size >= 0)")],
+    kinds: ["right-removed"],
+  },
+  {
+    name: "a departure that is said to be gone is begun again at once",
+    edits: [
+      edit(
+        "controller/departure/active-departures.ts",
+        "else if (isGone) this.#gone({ ...departure, status }, signal);",
+        "else if (isGone && signal.aborted) this.#gone({ ...departure, status }, signal);",
+      ),
+    ],
+    kinds: ["watch-blind", "departure-deleted"],
+  },
+  {
+    name: "a node with pods left is said to be drained",
+    edits: [
+      edit(
+        "core/departure/ledger.ts",
+        "return drain?.leftBehind || undefined;",
+        "return drain === undefined ? 0 : undefined;",
+      ),
+    ],
+    kinds: ["pods-stuck"],
+  },
+];
