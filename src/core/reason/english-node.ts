@@ -68,7 +68,7 @@ export const englishNode = {
   DrainRunning: "{node} is draining[: {detail}]",
   DrainBlocked: "{node} is draining, blocked by {detail=a budget}",
   DrainTimeout: "{node} was not drained within the drain timeout[: {detail}]",
-  DrainDone: "{node} is drained[: {detail}]",
+  DrainDone: "{node} [left {left?one pod|{left} pods} behind|is drained][: {detail}]",
   VolumeWait:
     "{node} [left {left?one pod|{left} pods} behind|is drained], and waits for its volumes to be detached[: {detail}]",
   LoadBalancerWait:

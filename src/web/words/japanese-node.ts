@@ -62,7 +62,7 @@ export const japaneseNode: Readonly<Record<keyof typeof englishNode, string>> = 
   DrainRunning: "{node} はドレイン中です[: {detail}]",
   DrainBlocked: "{node} はドレイン中で、ブロックされています: {detail}",
   DrainTimeout: "{node} は制限時間内にドレインできませんでした[: {detail}]",
-  DrainDone: "{node} のドレインが完了しました[: {detail}]",
+  DrainDone: "{node} [は {left} 個の Pod を残しました|のドレインが完了しました][: {detail}]",
   VolumeWait:
     "{node} は[{left} 個の Pod を残したまま|ドレインが完了し]、ボリュームの切り離しを待ちます[: {detail}]",
   LoadBalancerWait:

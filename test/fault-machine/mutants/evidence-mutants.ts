@@ -27,7 +27,7 @@ export const evidenceMutants: readonly Mutant[] = [
         "if (reached >= 0 || endsAt < at) return reached;",
       ),
     ],
-    kinds: ["lifetime-shortened", "kill-all"],
+    kinds: ["registered-again"],
   },
   {
     name: "a node stays cordoned while the cloud cannot be asked about its machine",
@@ -54,7 +54,7 @@ export const evidenceMutants: readonly Mutant[] = [
   {
     name: "a due departure starts by its record, wherever the plan has moved it",
     edits: [edit("core/plan/policy-plan.ts", "if (hasty.size === 0)", "if (hasty.size >= 0)")],
-    kinds: ["right-removed"],
+    kinds: ["right-removed", "watch-blind"],
   },
   {
     name: "a departure that is said to be gone is begun again at once",
@@ -68,6 +68,22 @@ export const evidenceMutants: readonly Mutant[] = [
     kinds: ["watch-blind", "departure-deleted"],
   },
   {
+    name: "the grace of a pod runs while its kubelet is cut off",
+    edits: [
+      edit(
+        "core/next/pod-deadline.ts",
+        "const isSilent = pod.deletionAt !== undefined && isUnreachable(scene.node);",
+        "const isSilent = pod.deletionAt !== undefined && isUnreachable === undefined;",
+      ),
+      edit(
+        "core/next/pod-deadline.ts",
+        "graceMs === undefined || readySince === undefined",
+        "graceMs === undefined || readySince !== 1",
+      ),
+    ],
+    kinds: ["partition", "pods-stuck"],
+  },
+  {
     name: "a node with pods left is said to be drained",
     edits: [
       edit(
@@ -76,6 +92,6 @@ export const evidenceMutants: readonly Mutant[] = [
         "return drain === undefined ? 0 : undefined;",
       ),
     ],
-    kinds: ["pods-stuck"],
+    kinds: ["pods-stuck", "refuse-eviction"],
   },
 ];
