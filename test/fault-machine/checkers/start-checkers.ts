@@ -92,6 +92,24 @@ export const startIsAllowed: Checker = {
     }),
 };
 
+/** Silence of this length is known to everybody who watches, with the time that a copy may be old. */
+const silentMs = 5 * 60_000;
+
+export const startIsInformed: Checker = {
+  name: "start-is-informed",
+  rule: "no node starts to leave while its policy, the nodes or the Departures have not been seen for minutes",
+  start: () =>
+    onStart(({ node, sentAt }, view) => {
+      const refused = [...view.faults.values()].find(
+        ({ name, from, to }) =>
+          name === "watch-refused" && from <= sentAt - silentMs && to > sentAt,
+      );
+      if (refused === undefined) return undefined;
+      const minutes = Math.round((sentAt - refused.from) / 60_000);
+      return `${node.metadata.name} started to leave, and something has not been seen for ${minutes} min`;
+    }),
+};
+
 /** Of the labels that the default selector knows, that of the model's machines. */
 const spotLabel = "cloud.google.com/gke-preemptible";
 
