@@ -181,6 +181,26 @@ describe("a fault that lasts", () => {
     expect(status?.outcome).not.toBe("Cancelled");
   });
 
+  test.concurrent("in a kubelet that answers again: its pods have their grace from then on", async () => {
+    const [name = ""] = await scene("returning", 1, {
+      paused: true,
+      lifetime: { max: "40s", reserve: "20s" },
+      drain: { timeout: "10m", onTimeout: "Wait" },
+      instance: { release: "Recreate" },
+    });
+    const [app = ""] = await occupy(plane, [name], { graceSeconds: 25, exitAfter: "600s" });
+    await silence(plane, [name]);
+    await mustRun(plane, ["scale", "deployment", app, "--replicas=0"]);
+    // A minute after its grace, a pod that still terminates counts as stuck.
+    await pass(88_000);
+    await setReady(plane, [name], { status: "True", message: "kubelet is posting ready status" });
+    await patchPolicy("returning", { paused: false });
+    await until("it is cordoned", async () => cordons.has(name));
+    await pass(10_000);
+    expect((await departureOf(name)).status?.phase).toBe("Draining");
+    expect(cloud.releases.filter(({ machine }) => machine === name)).toEqual([]);
+  });
+
   test.concurrent("in a drain whose node has left the selector: it is still out", async () => {
     const nodes = await scene("relabelled", 2, {
       lifetime: { max: "40s", reserve: "20s" },

@@ -26,6 +26,12 @@ function silentSince(node: NodeObject | undefined): At | undefined {
   return Date.parse(ready.lastTransitionTime ?? "");
 }
 
+/** Since when the Node has been Ready; undefined if it is not. */
+function readySince(node: NodeObject | undefined): At | undefined {
+  const ready = node?.status.conditions?.find(({ type }) => type === "Ready");
+  return ready?.status === "True" ? Date.parse(ready.lastTransitionTime ?? "") : undefined;
+}
+
 function couldKnow(view: View, at: At): boolean {
   return view.troubledMs({ from: at - 120_000, to: at }, actsLate, 60_000) === 0;
 }
@@ -51,8 +57,10 @@ export const releasedWhenEmpty: Checker = {
       const isOver = pod.metadata.deletionGracePeriodSeconds === 0;
       if (proceeds || isOver) continue;
       const graceMs = (pod.spec.terminationGracePeriodSeconds ?? 30) * 1000;
-      if (event.at < asked + graceMs)
-        return `${its} was asked ${(event.at - asked) / 1000} s before, with a grace of ${graceMs / 1000} s`;
+      // A kubelet that was cut off learns only afterwards what was asked of its pods.
+      const learntAt = Math.max(asked, readySince(node) ?? asked);
+      if (event.at < learntAt + graceMs)
+        return `${its} could know ${(event.at - learntAt) / 1000} s before, with a grace of ${graceMs / 1000} s`;
       const since = silentSince(node);
       if (since !== undefined && since <= event.at - silentMs && couldKnow(view, event.at))
         return `${its} may still run: its kubelet has not answered for ${(event.at - since) / 1000} s`;

@@ -30,17 +30,6 @@ export const evidenceMutants: readonly Mutant[] = [
     kinds: ["registered-again"],
   },
   {
-    name: "a node stays cordoned while the cloud cannot be asked about its machine",
-    edits: [
-      edit(
-        "core/next/release-fault.ts",
-        'if (seen === "Unknown") return unseen(fault, asked, evaluation);',
-        'if (seen === "Unknown") return unseen === undefined ? undefined : "Wait";',
-      ),
-    ],
-    kinds: ["cloud-refuses"],
-  },
-  {
     name: "a notice is written to the plan for an earlier boot",
     edits: [
       edit(
@@ -57,17 +46,6 @@ export const evidenceMutants: readonly Mutant[] = [
     kinds: ["right-removed", "watch-blind"],
   },
   {
-    name: "a departure that is said to be gone is begun again at once",
-    edits: [
-      edit(
-        "controller/departure/active-departures.ts",
-        "else if (isGone) this.#gone({ ...departure, status }, signal);",
-        "else if (isGone && signal.aborted) this.#gone({ ...departure, status }, signal);",
-      ),
-    ],
-    kinds: ["watch-blind", "departure-deleted"],
-  },
-  {
     name: "the grace of a pod runs while its kubelet is cut off",
     edits: [
       edit(
@@ -82,16 +60,5 @@ export const evidenceMutants: readonly Mutant[] = [
       ),
     ],
     kinds: ["partition", "pods-stuck"],
-  },
-  {
-    name: "a node with pods left is said to be drained",
-    edits: [
-      edit(
-        "core/departure/ledger.ts",
-        "return drain?.leftBehind || undefined;",
-        "return drain === undefined ? 0 : undefined;",
-      ),
-    ],
-    kinds: ["pods-stuck", "refuse-eviction"],
   },
 ];
