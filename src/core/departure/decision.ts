@@ -14,7 +14,7 @@ import {
   isWaitingAdvice,
   isWaitingRequest,
 } from "./departure.ts";
-import { type PhaseEvent, type PhaseResult, wasDue } from "./ledger.ts";
+import { type PhaseEvent, type PhaseResult, sentenceOf, wasDue } from "./ledger.ts";
 
 /** The state that a decision is based on. */
 export interface Snapshot {
@@ -229,14 +229,7 @@ export function because(
   departure: Departure,
   more: ReasonFacts = {},
 ): { readonly reason: Reason; readonly explain: string } {
-  const facts: ReasonFacts = {
-    node: departure.node.name,
-    policy: departure.policy,
-    at: departure.departAt,
-    deadlineAt: departure.deadlineAt,
-    ...more,
-  };
-  return { reason, explain: explain(reason, facts) };
+  return { reason, explain: sentenceOf(departure, reason, more) };
 }
 
 /** Indexes the departures of a fleet: live ones by node, and those that have started. */

@@ -1,5 +1,5 @@
 import type { Cause } from "../policy/action.ts";
-import { explain, type Reason } from "../reason/reason.ts";
+import { explain, type Reason, type ReasonFacts } from "../reason/reason.ts";
 import type { Instant } from "../time/time.ts";
 import {
   cloudDeadline,
@@ -179,18 +179,24 @@ function keepsDemands(phase: Phase, { reason }: PhaseChange): boolean {
 }
 
 /** A roll-back ends with the message that started it, which names the cause. */
-function messageOf(departure: Departure, { event, ...why }: PhaseChange): string {
-  const { status } = departure;
-  const isNotice = why.reason === "Noticed";
-  if (event === "RolledBack" && status.message !== undefined) return status.message;
-  return explain(why.reason, {
+function messageOf(departure: Departure, { event, reason, until, detail }: PhaseChange): string {
+  const { message } = departure.status;
+  if (event === "RolledBack" && message !== undefined) return message;
+  return sentenceOf(departure, reason, { until, detail });
+}
+
+/**
+ * A reason in the words that a departure's status has for it. Whoever compares what is said with
+ * what is to be said takes both from here; otherwise each pass would write it again.
+ */
+export function sentenceOf(departure: Departure, reason: Reason, more: ReasonFacts = {}): string {
+  return explain(reason, {
     node: departure.node.name,
     policy: departure.policy,
     at: departure.departAt,
-    deadlineAt: isNotice ? cloudDeadline(departure) : departure.deadlineAt,
-    until: why.until,
-    left: leftBehind(status),
-    detail: why.detail,
+    deadlineAt: reason === "Noticed" ? cloudDeadline(departure) : departure.deadlineAt,
+    left: leftBehind(departure.status),
+    ...more,
   });
 }
 
@@ -207,10 +213,9 @@ export function statusWithReason(
   departure: Departure,
   found: { readonly reason: Reason; readonly detail?: string | undefined; readonly at: Instant },
 ): DepartureStatus | undefined {
-  const { status, node, deadlineAt } = departure;
+  const { status } = departure;
   const { reason, detail, at } = found;
-  const left = leftBehind(status);
-  const message = explain(reason, { node: node.name, deadlineAt, left, detail });
+  const message = sentenceOf(departure, reason, { detail });
   if (status.reason === reason && status.message === message) return undefined;
   const timeline = withEntry(status.timeline, { at, step: reason, result: message });
   return { ...status, reason, message, timeline };
@@ -221,8 +226,8 @@ export function statusWithReason(
  * Undefined if the timeline already contains it.
  */
 export function statusNoticed(departure: Departure, at: Instant): DepartureStatus | undefined {
-  const { status, node } = departure;
-  const message = explain("Noticed", { node: node.name, deadlineAt: cloudDeadline(departure) });
+  const { status } = departure;
+  const message = sentenceOf(departure, "Noticed");
   if (status.timeline.some(({ result }) => result.includes(message))) return undefined;
   const entry: TimelineEntry = { at, step: "Noticed", result: message };
   return { ...status, timeline: withEntry(status.timeline, entry) };

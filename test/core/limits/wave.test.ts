@@ -147,7 +147,8 @@ describe("a due departure in a policy with waves", () => {
   });
 
   it("waits after a failure, and the policy's status and forecast say so", () => {
-    const snapshot = world({ departures: [ended("RolledBack", {}, "n3"), due] });
+    const startedAt = plus(now, hours(-1));
+    const snapshot = world({ departures: [ended("RolledBack", { startedAt }, "n3"), due] });
     expect(about(snapshot)).toEqual(["Note WaveHalted"]);
     const [status] = policyStatuses(decide(snapshot, now).plan, snapshot.departures);
     expect(status?.waves).toMatchObject({ state: "Halted", haltedBy: "n3-1" });

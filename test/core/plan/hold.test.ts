@@ -43,6 +43,19 @@ function afterPass(snapshot: Snapshot, at: Instant): readonly Departure[] {
   });
 }
 
+it("is noted once that its node leaves by another departure, which the cloud's notice made", () => {
+  const plan = departure({ departAt: plus(now, minutes(30)), deadlineAt: plus(now, hours(1)) });
+  const noticed = departure({
+    ...{ name: "n1-2", uid: "noticed", cause: "SpotInterruption", noticedAt: now },
+    deadlineAt: plus(now, minutes(2)),
+    status: { phase: "Draining", timeline: [] },
+  });
+  const before = world({ departures: [noticed, plan] });
+  const after = world({ departures: afterPass(before, now) });
+  expect(messages(after.departures)).toEqual(["n1 leaves because the cloud interrupts it: n1-2."]);
+  expect(inShort(after).filter((one) => one.startsWith("Note"))).toEqual([]);
+});
+
 const due = departure({ departAt: minus(now, seconds(30)) });
 const messages = (all: readonly Departure[]) =>
   all.filter(({ status }) => status.phase === "Held").map(({ status }) => status.message);

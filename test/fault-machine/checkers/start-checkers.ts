@@ -257,10 +257,11 @@ const punctualMs = 60_000;
 
 export const startIsInTime: Checker = {
   name: "start-is-in-time",
-  rule: "a node that nothing holds starts to leave before its reserve begins",
+  rule: "a node that nothing holds, and no other before it, starts to leave before its reserve begins",
   start: () => {
     let firstFaultAt: At | undefined;
     let firstLedAt: At | undefined;
+    let wasHeld = false;
     const judge = onStart(({ node, departure, sentAt }, view) => {
       const { name } = node.metadata;
       const policy = view.policyAt(sentAt);
@@ -270,7 +271,7 @@ export const startIsInTime: Checker = {
       }
       // The API server writes an empty list where a policy has none.
       const isHeld = [policy.budgets, policy.windows].some((list = []) => list.length > 0);
-      if (isHeld || firstFaultAt !== undefined || policy.drain.onTimeout === "Wait")
+      if (isHeld || wasHeld || firstFaultAt !== undefined || policy.drain.onTimeout === "Wait")
         return undefined;
       // A drain in vain is tried again later, whenever that is.
       const isAgain = [...view.departures.values()].some(
@@ -285,6 +286,8 @@ export const startIsInTime: Checker = {
     return (event, view) => {
       if (event.kind === "Fault" && event.name !== "refuse-events") firstFaultAt ??= event.at;
       if (view.leader !== undefined) firstLedAt ??= event.at;
+      if (event.kind === "Change" && event.storage.startsWith("departures."))
+        wasHeld ||= (event.object as DepartureObject).status?.phase === "Held";
       return judge(event, view);
     };
   },
