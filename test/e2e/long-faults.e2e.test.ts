@@ -16,7 +16,6 @@ import { createNodes } from "../support/kwok-fleet.ts";
 import { type LastcallProcess, runLastcall, startAsPod } from "../support/lastcall-process.ts";
 import { type Relay, startRelay } from "../support/relay.ts";
 import { Cloud } from "./cloud.ts";
-import type { RawDeparture } from "./history.ts";
 import {
   allowCordons,
   occupy,
@@ -26,13 +25,14 @@ import {
   silence,
 } from "./lasting-faults.ts";
 import { mustRun } from "./must-run.ts";
+import { PlaneReader } from "./plane-reader.ts";
 import { untilAlive } from "./until-alive.ts";
 
 const deploy = join(import.meta.dirname, "..", "..", "deploy");
-const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
 const zone = "europe-west1-b";
 
 let plane: ControlPlane;
+let reader: PlaneReader;
 let cloud: Cloud;
 let relay: Relay;
 let folder: string;
@@ -45,6 +45,7 @@ let looking: Promise<void>;
 
 beforeAll(async () => {
   plane = await startControlPlane();
+  reader = new PlaneReader(plane);
   folder = mkdtempSync(join(tmpdir(), "lastcall-long-faults-"));
   await mustRun(plane, ["apply", "-k", join(deploy, "crds")]);
   for (const file of ["namespace.yaml", "rbac.yaml"]) {
@@ -96,10 +97,12 @@ describe("a fault that lasts", () => {
       lifetime: { max: "10m", reserve: "5s" },
       spacing: { mode: "Even", min: "5s" },
     });
-    const name = await until("a start is refused", () => whoIs(nodes, { phase: "Preparing" }));
+    const name = await until("a start is refused", () =>
+      reader.whoIs(nodes, { phase: "Preparing" }),
+    );
     await patchPolicy("late-start", { gates: { freezeUntil: "2099-01-01T00:00:00Z" } });
     await until("its departure is held again", () =>
-      whoIs([name], { phase: "Held", reason: "Frozen" }),
+      reader.whoIs([name], { phase: "Held", reason: "Frozen" }),
     );
     await allowCordons(plane, "late-start");
     await pass(10_000);
@@ -111,7 +114,7 @@ describe("a fault that lasts", () => {
     const [name = ""] = await scene("refused", 1, { lifetime: { max: "15s", reserve: "5s" } });
     // It is planned again at once, in another departure.
     const { status } = await until("it is given up", async () =>
-      (await departures()).find(
+      (await reader.departures()).find(
         ({ spec, status: its }) => spec?.node?.name === name && its?.phase === "Ended",
       ),
     );
@@ -140,13 +143,13 @@ describe("a fault that lasts", () => {
     await refusePods(plane, "refusing");
     await patchPolicy("refusing", { paused: false });
     const { status } = await until("it is given up", async () =>
-      (await departures()).find(
+      (await reader.departures()).find(
         ({ spec, status: its }) => spec?.node?.name === name && its?.phase === "Ended",
       ),
     );
     expect(status).toMatchObject({ outcome: "RolledBack", reason: "DrainTimeout" });
     expect(status?.message).toContain("no pod leaves scene refusing");
-    expect((await nodeOf(name)).spec?.unschedulable).toBeUndefined();
+    expect((await reader.nodeOf(name)).spec?.unschedulable).toBeUndefined();
     expect(cloud.releases.filter(({ machine }) => machine === name)).toEqual([]);
   });
 
@@ -175,9 +178,9 @@ describe("a fault that lasts", () => {
     await until("it is cordoned", async () => cordons.has(name));
     await silence(plane, [name]);
     await pass(20_000);
-    const node = await nodeOf(name);
+    const node = await reader.nodeOf(name);
     expect(node.spec?.unschedulable).toBe(true);
-    const { status } = await departureOf(name);
+    const { status } = await reader.departureOf(name);
     expect(status?.outcome).not.toBe("Cancelled");
   });
 
@@ -197,7 +200,7 @@ describe("a fault that lasts", () => {
     await patchPolicy("returning", { paused: false });
     await until("it is cordoned", async () => cordons.has(name));
     await pass(10_000);
-    expect((await departureOf(name)).status?.phase).toBe("Draining");
+    expect((await reader.departureOf(name)).status?.phase).toBe("Draining");
     expect(cloud.releases.filter(({ machine }) => machine === name)).toEqual([]);
   });
 
@@ -230,13 +233,13 @@ describe("a stock-out", () => {
     });
     expect(made.code).toBe(0);
     await until("one machine is gone", async () => {
-      const there = await Promise.all(nodes.map((name) => isThere(name)));
+      const there = await Promise.all(nodes.map((name) => reader.isThere(name)));
       return there.filter((one) => !one).length === 1;
     });
     await pass(20_000);
     expect(nodes.filter((name) => cordons.has(name))).toHaveLength(1);
     const waiting = nodes.filter((name) => !cordons.has(name));
-    const standing = await Promise.all(waiting.map((name) => departureOf(name)));
+    const standing = await Promise.all(waiting.map((name) => reader.departureOf(name)));
     expect(standing.map(({ status }) => status?.reason)).toEqual(Array(3).fill("BudgetSpent"));
   });
 });
@@ -251,12 +254,12 @@ describe("an API server that is away for longer than the drain's timeout", () =>
     const pods = await occupy(plane, [name], { graceSeconds: 5, exitAfter: "1s" });
     await until("it is cordoned", async () => {
       // From the very instant of the cordon on, before the first eviction.
-      isApiAway = cordons.has(name) || (await nodeOf(name)).spec?.unschedulable === true;
+      isApiAway = cordons.has(name) || (await reader.nodeOf(name)).spec?.unschedulable === true;
       return isApiAway;
     });
     await pass(30_000);
     isApiAway = false;
-    await until("its machine is gone", async () => !(await isThere(name)), 120_000);
+    await until("its machine is gone", async () => !(await reader.isThere(name)), 120_000);
     const then = cloud.releases.find(({ machine }) => machine === name)?.podsThen ?? [];
     const asked = (pod: Pod): boolean => pod.metadata?.deletionTimestamp !== undefined;
     expect(then.filter((pod) => pods.includes(pod.metadata?.labels?.app ?? ""))).toSatisfy(
@@ -272,20 +275,23 @@ describe("a departure that is deleted while nobody leads", () => {
       drain: { timeout: "10m", onTimeout: "Wait" },
     });
     await occupy(plane, [name], { graceSeconds: 600, exitAfter: "600s" });
-    await until("it drains", async () => (await departureOf(name)).status?.phase === "Draining");
+    await until(
+      "it drains",
+      async () => (await reader.departureOf(name)).status?.phase === "Draining",
+    );
     await Promise.all([...processes].map((one) => one.kill()));
     await patchPolicy("deleted", { paused: true });
-    const { metadata } = await departureOf(name);
+    const { metadata } = await reader.departureOf(name);
     await mustRun(plane, ["delete", "departure", metadata?.name ?? "", "--wait=false"]);
-    expect((await nodeOf(name)).spec?.unschedulable).toBe(true);
-    expect((await departureOf(name)).metadata?.deletionTimestamp).toBeDefined();
+    expect((await reader.nodeOf(name)).spec?.unschedulable).toBe(true);
+    expect((await reader.departureOf(name)).metadata?.deletionTimestamp).toBeDefined();
     await startController();
     await until("the node is in use again", async () => {
-      const { spec } = await nodeOf(name);
+      const { spec } = await reader.nodeOf(name);
       return spec?.unschedulable !== true && !JSON.stringify(spec).includes("lastcall.dev");
     });
     await until("the departure is gone", async () => {
-      const all = await departures();
+      const all = await reader.departures();
       return all.every((one) => one.metadata?.name !== metadata?.name);
     });
   });
@@ -298,10 +304,13 @@ describe("definitions that are deleted while a node drains", () => {
       drain: { timeout: "10m", onTimeout: "Wait" },
     });
     await occupy(plane, [name], { graceSeconds: 600, exitAfter: "600s" });
-    await until("it drains", async () => (await departureOf(name)).status?.phase === "Draining");
+    await until(
+      "it drains",
+      async () => (await reader.departureOf(name)).status?.phase === "Draining",
+    );
     await mustRun(plane, ["delete", "-k", join(deploy, "crds"), "--wait=false"]);
     await until("the node is in use again", async () => {
-      const { spec } = await nodeOf(name);
+      const { spec } = await reader.nodeOf(name);
       return spec?.unschedulable !== true && !JSON.stringify(spec).includes("lastcall.dev");
     });
     await until("the definitions are gone", async () => {
@@ -345,36 +354,6 @@ const policyPath = (name: string): string =>
 async function patchPolicy(name: string, spec: object): Promise<void> {
   const patch = JSON.stringify({ spec });
   await mustRun(plane, ["patch", "departurepolicy", name, "--type=merge", "-p", patch]);
-}
-
-async function departures(): Promise<readonly RawDeparture[]> {
-  return (await plane.request({ path: departuresPath })).body.items;
-}
-
-/** The newest departure of a node. */
-async function departureOf(node: string): Promise<RawDeparture> {
-  return (await departures()).findLast(({ spec }) => spec?.node?.name === node) ?? {};
-}
-
-/** The first of the nodes whose departure is so. */
-async function whoIs(
-  nodes: readonly string[],
-  wanted: { readonly phase: string; readonly reason?: string },
-): Promise<string | undefined> {
-  for (const name of nodes) {
-    const { status } = await departureOf(name);
-    const isMeant = wanted.reason === undefined || status?.reason === wanted.reason;
-    if (status?.phase === wanted.phase && isMeant) return name;
-  }
-  return undefined;
-}
-
-async function nodeOf(name: string): Promise<Node> {
-  return (await plane.request({ path: `/api/v1/nodes/${name}` })).body;
-}
-
-async function isThere(name: string): Promise<boolean> {
-  return (await plane.request({ path: `/api/v1/nodes/${name}` })).status === 200;
 }
 
 async function startController(): Promise<void> {

@@ -92,7 +92,7 @@ export const startIsAllowed: Checker = {
     }),
 };
 
-/** Silence of this length is known to everybody who watches, with the time that a copy may be old. */
+/** Silence of this length is known to everybody who watches. */
 const silentMs = 5 * 60_000;
 
 export const startIsInformed: Checker = {
