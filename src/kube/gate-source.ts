@@ -6,6 +6,7 @@ import {
   type GangPod,
   gangOf,
   gangsByNode,
+  isElastic,
   schedulingGroupOf,
 } from "../core/cluster/gang.ts";
 import type { LabelRequirement, LabelSelector } from "../core/cluster/pod.ts";
@@ -248,8 +249,10 @@ function gangPodOf({ metadata, spec }: KubeObject): readonly GangPod[] {
   const node = (spec as { nodeName?: string } | undefined)?.nodeName;
   if (node === undefined) return [];
   const { namespace = "", labels = {}, annotations = {} } = metadata ?? {};
-  const schedulingGroup = schedulingGroupOf(fieldsOf(spec));
-  const pod = { node, namespace, labels, annotations, schedulingGroup };
+  const fields = fieldsOf(spec);
+  const schedulingGroup = schedulingGroupOf(fields);
+  const marks = { namespace, labels, annotations, schedulingGroup };
+  const pod = { ...marks, node, isElastic: isElastic(fields) };
   return gangOf(pod) === undefined ? [] : [pod];
 }
 

@@ -73,6 +73,137 @@ it.each([
   ]);
 });
 
+const volcano = (spec: string, tasks = "policies: []") =>
+  `{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: mpi, namespace: ml}, spec: {${spec} tasks: [{replicas: 4, ${tasks}, template: {spec: {${containers}}}}]}}\n`;
+const volcanoPods =
+  "---\n{apiVersion: v1, kind: Pod, metadata: {name: mpi-0, namespace: ml, labels: {volcano.sh/job-name: mpi}, ownerReferences: [{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, name: mpi, controller: true}]}, spec: {containers: []}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: mpi-1, namespace: ml, labels: {volcano.sh/job-name: mpi}, ownerReferences: [{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, name: mpi, controller: true}]}, spec: {containers: []}}\n";
+const pytorch = (policy: string, run = "") =>
+  `{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: ddp, namespace: ml}, spec: {${policy} pytorchReplicaSpecs: {Worker: {replicas: 4, template: {spec: {containers: [{name: pytorch, ${run}}]}}}}}}\n`;
+const trainJob = (spec: string, runtimeKind = "ClusterTrainingRuntime") =>
+  `{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, metadata: {name: llm, namespace: ml}, spec: {runtimeRef: {name: torch, kind: ${runtimeKind}}, ${spec}}}\n`;
+const runtime = (policy: string, pod = "", kind = "ClusterTrainingRuntime", namespace = "") =>
+  `---\n{apiVersion: trainer.kubeflow.org/v1alpha1, kind: ${kind}, metadata: {name: torch, ${namespace}}, spec: {mlPolicy: {${policy}}, template: {spec: {replicatedJobs: [{name: init, template: {spec: {template: {spec: {containers: []}}}}}, {name: node, template: {metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}, spec: {template: {spec: {${pod} containers: [{name: node}]}}}}}]}}}}\n`;
+const patch = (job: string) =>
+  `trainer: {numNodes: 4}, runtimePatches: [{manager: me, trainingRuntimeSpec: {template: {spec: {replicatedJobs: [{name: ${job}, template: {spec: {template: {spec: {${stable}}}}}}]}}}}]`;
+const override = (list: string, pod: string) =>
+  `trainer: {numNodes: 4}, ${list}: [{targetJobs: [{name: node}], ${pod}}]`;
+const trainJobSet = job("")
+  .replace("apiVersion: batch/v1, kind: Job", "apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet")
+  .replace(
+    /spec: {parallelism.*/,
+    `spec: {replicatedJobs: [{name: node, replicas: 4, template: {spec: {template: {spec: {${containers}}}}}}]}}\n`,
+  )
+  .replace(
+    "name: train,",
+    "name: llm, ownerReferences: [{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainJob, name: llm, controller: true}],",
+  );
+
+it.each([
+  ["that needs two of its pods", volcano("minAvailable: 2,"), "Job ml/mpi"],
+  ["that says nothing about that", volcano("minAvailable: 0,"), "Job ml/mpi"],
+  [
+    "that is restarted if a pod is evicted",
+    volcano("minAvailable: 1, policies: [{event: PodEvicted, action: RestartJob}],"),
+    "Job ml/mpi",
+  ],
+  [
+    "that is aborted on any event",
+    volcano("minAvailable: 1, policies: [{events: ['*'], action: AbortJob}],"),
+    "Job ml/mpi",
+  ],
+  [
+    "whose task is restarted",
+    volcano("minAvailable: 1,", "policies: [{event: PodFailed, action: RestartTask}]"),
+    "Job ml/mpi",
+  ],
+  [
+    "that is terminated by an exit code",
+    volcano("minAvailable: 1, policies: [{exitCode: 137, action: TerminateJob}],"),
+    "Job ml/mpi",
+  ],
+  ["with its pods", volcano("") + volcanoPods, "Job ml/mpi"],
+  [
+    "with a range of one",
+    pytorch("elasticPolicy: {minReplicas: 4, maxReplicas: 4},"),
+    "PyTorchJob ml/ddp",
+  ],
+  [
+    "with one limit, which is both",
+    pytorch("elasticPolicy: {minReplicas: 2},"),
+    "PyTorchJob ml/ddp",
+  ],
+  ["with no limit", pytorch("elasticPolicy: {rdzvBackend: c10d},"), "PyTorchJob ml/ddp"],
+  ["whose runtime is unknown", trainJob("trainer: {numNodes: 4}"), "TrainJob ml/llm"],
+  ["with the nodes of its runtime", trainJob("") + runtime("numNodes: 4"), "TrainJob ml/llm"],
+  [
+    "with the nodes of its namespace's runtime",
+    trainJob("", "TrainingRuntime") +
+      runtime("numNodes: 4", "", "TrainingRuntime", "namespace: ml"),
+    "TrainJob ml/llm",
+  ],
+  // The operator sets the number, and ignores the policy.
+  [
+    "of an elastic runtime, with a number of its own",
+    trainJob("trainer: {numNodes: 4}") +
+      runtime("torch: {elasticPolicy: {minNodes: 1, maxNodes: 4}}"),
+    "TrainJob ml/llm",
+  ],
+  ["of which another job is elsewhere", trainJob(patch("init")), "TrainJob ml/llm"],
+  [
+    "with its JobSet",
+    `${trainJobSet}---\n${trainJob("trainer: {numNodes: 4}")}`,
+    "TrainJob ml/llm",
+  ],
+])("a workload %s is reported once", async (_, yaml, name) => {
+  expect(await remarks("gang-on-spot", yaml)).toEqual([
+    `warning Ends as a whole (${name}) when one of its nodes leaves, and may be placed on Spot nodes`,
+  ]);
+});
+
+it.each([
+  ["that needs one pod", volcano("minAvailable: 1,")],
+  ["that needs one pod, with its pods", volcano("minAvailable: 1,") + volcanoPods],
+  [
+    "that ends when a task is complete",
+    volcano("minAvailable: 1,", "policies: [{event: TaskCompleted, action: CompleteJob}]"),
+  ],
+  [
+    "that restarts only the pod that failed",
+    volcano("minAvailable: 1, policies: [{events: [PodFailed, PodEvicted], action: RestartPod}],"),
+  ],
+  ["that may be smaller", pytorch("elasticPolicy: {minReplicas: 1, maxReplicas: 4},")],
+  ["that torchrun may make smaller", pytorch("", "command: [torchrun, '--nnodes=2:4', t.py]")],
+  [
+    "of a JobSet that is elastic",
+    trainJobSet.replace("image: main}", "env: [{name: PET_NNODES, value: '1:4'}]}"),
+  ],
+  [
+    "of pods that are elastic",
+    job("", "labels: {training.kubeflow.org/job-name: ddp}").replace(
+      "image: main}",
+      "env: [{name: PET_NNODES, value: '1:4'}]}",
+    ),
+  ],
+  ["of one node by default", trainJob("") + runtime("torch: {numProcPerNode: auto}")],
+  ["of one node by its own", trainJob("trainer: {numNodes: 1}") + runtime("numNodes: 4")],
+  [
+    "whose runtime is in another namespace",
+    trainJob("", "TrainingRuntime") + runtime("numNodes: 4", "", "TrainingRuntime", "namespace: x"),
+  ],
+  [
+    "whose runtime is on stable nodes",
+    trainJob("trainer: {numNodes: 4}") + runtime("numNodes: 4", stable),
+  ],
+  ["that is patched to be on stable nodes", trainJob(patch("node")) + runtime("numNodes: 4")],
+  [
+    "that overrides the pod templates",
+    trainJob(override("podTemplateOverrides", `spec: {${stable}}`)),
+  ],
+  ["that overrides the pod specs", trainJob(override("podSpecOverrides", stable))],
+])("no workload %s is reported", async (_, yaml) => {
+  expect(await remarks("gang-on-spot", yaml)).toEqual([]);
+});
+
 const lws = (policy: string) =>
   `{apiVersion: leaderworkerset.x-k8s.io/v1, kind: LeaderWorkerSet, metadata: {name: llm, namespace: ml}, spec: {leaderWorkerTemplate: {${policy} size: 4, workerTemplate: {spec: {${containers}}}}}}\n`;
 const lwsPods =

@@ -110,6 +110,21 @@ describe("workloads on several nodes", () => {
     );
   });
 
+  it("are none of pods that torchrun launches with a range of nodes", async () => {
+    const { api, source } = scene();
+    const env = [{ name: "PET_NNODES", value: "1:4" }];
+    const elastic = { labels: { "training.kubeflow.org/job-name": "ddp" } };
+    const member = { ...elastic, spec: { containers: [{ name: "pytorch", env }] } };
+    api.answer = listed({ "ml/a n1": member, "ml/b n2": member });
+    const { spot } = await source.ask([held("n1", "n2")], signal);
+    expect(spot?.gangs).toEqual(
+      new Map([
+        ["n1", undefined],
+        ["n2", undefined],
+      ]),
+    );
+  });
+
   it("are listed once in thirty seconds, from the cache of the API server", async () => {
     const { api, clock, source } = scene();
     api.answer = listed({ "ml/a n1": train, "ml/b n2": train });

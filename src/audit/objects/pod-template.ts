@@ -1,4 +1,4 @@
-import { schedulingGroupOf } from "../../core/cluster/gang.ts";
+import { isElastic, schedulingGroupOf } from "../../core/cluster/gang.ts";
 import type { LabelRequirement, LabelSelector, Toleration } from "../../core/cluster/pod.ts";
 import {
   type Fields,
@@ -29,6 +29,8 @@ export interface PodTemplate {
   readonly priorityClassName?: string | undefined;
   /** The group of Kubernetes' workload API that the pods are scheduled in. */
   readonly schedulingGroup?: string | undefined;
+  /** Whether the pods go on without some of them. */
+  readonly isElastic: boolean;
 }
 
 /** A container that runs as long as the pod does: a main container, or a sidecar. */
@@ -106,6 +108,7 @@ export function readPodTemplate(template: unknown): PodTemplate {
     restartPolicy: textOf(spec.restartPolicy) ?? "Always",
     priorityClassName: textOf(spec.priorityClassName),
     schedulingGroup: schedulingGroupOf(spec),
+    isElastic: isElastic(spec),
   };
 }
 

@@ -1,4 +1,11 @@
-import { type Fields, fieldsOf, textOf, wholeNumberOf } from "../json/json-field.ts";
+import {
+  type Fields,
+  fieldsOf,
+  listOf,
+  textListOf,
+  textOf,
+  wholeNumberOf,
+} from "../json/json-field.ts";
 import type { NodeFacts } from "./node.ts";
 
 /**
@@ -14,6 +21,8 @@ export interface GangPod {
   readonly annotations: Readonly<Record<string, string>>;
   /** The group of Kubernetes' workload API that its spec names, if that was read. */
   readonly schedulingGroup?: string | undefined;
+  /** Whether it goes on without some of the others; see `isElastic`. */
+  readonly isElastic?: boolean;
 }
 
 /** How the pods of one kind of such workloads are recognized. */
@@ -31,6 +40,8 @@ interface GangKind {
   readonly wholeBy?: readonly string[];
   /** Whether the mark is on pods that do not end together as well, as on this one. */
   readonly isLoose?: (name: string, pod: Omit<GangPod, "node">) => boolean;
+  /** Its controller ends the other pods if one is lost, also those that are elastic. */
+  readonly endsElastic?: true;
 }
 
 /**
@@ -51,6 +62,7 @@ const gangKinds: readonly GangKind[] = [
     label: "leaderworkerset.sigs.k8s.io/name",
     partLabel: "leaderworkerset.sigs.k8s.io/group-index",
     sizeBy: ["leaderworkerset.sigs.k8s.io/size"],
+    endsElastic: true,
   },
   {
     kind: "pod group",
@@ -64,7 +76,7 @@ const gangKinds: readonly GangKind[] = [
   { kind: "Volcano Job", label: "volcano.sh/job-name" },
   { kind: "training job", label: "training.kubeflow.org/job-name" },
   { kind: "Ray worker group replica", label: "ray.io/worker-group-replica-name" },
-  { kind: "Grove PodGang", label: "grove.io/podgang" },
+  { kind: "Grove PodGang", label: "grove.io/podgang", endsElastic: true },
   { kind: "pod group", annotation: "scheduling.k8s.io/group-name", isLoose: isOwnersGroup },
   { kind: "pod group", annotation: "scheduling.volcano.sh/group-name", isLoose: isOwnersGroup },
   {
@@ -126,6 +138,25 @@ export function schedulingGroupOf({ schedulingGroup, workloadRef }: Fields): str
   return parts.length === 0 ? undefined : parts.join("/");
 }
 
+/**
+ * Whether torchrun, which launches the containers, may go on with fewer nodes: it is told a range,
+ * by `--nnodes` or by its environment, which the flag overrides. Sources: pytorch
+ * `torch/distributed/run.py`; training-operator `pkg/controller.v1/pytorch/elastic.go` sets the
+ * variable by the `elasticPolicy` of a PyTorchJob.
+ */
+export function isElastic({ containers }: Fields): boolean {
+  return listOf(containers).some((container) => {
+    const { command, args, env } = fieldsOf(container);
+    const words = [...textListOf(command), ...textListOf(args)].join(" ");
+    const flag = /--nnodes[=\s]+["']?([\d:]+)/.exec(words)?.[1];
+    const variable = listOf(env)
+      .map(fieldsOf)
+      .find(({ name }) => name === "PET_NNODES");
+    const [, least, most] = /^(\d+):(\d+)$/.exec(flag ?? textOf(variable?.value) ?? "") ?? [];
+    return Number(least) < Number(most);
+  });
+}
+
 /** A workload on several nodes, as one of its pods shows it. */
 export interface Gang {
   /** Such as `JobSet ml/train`. */
@@ -137,15 +168,20 @@ export interface Gang {
   readonly pods?: number;
 }
 
-/** The workload on several nodes that a pod is a part of. One of a single pod is none. */
+/**
+ * The workload on several nodes that a pod is a part of. One of a single pod is none, nor is one
+ * that goes on without it.
+ */
 export function gangOf(pod: Omit<GangPod, "node">): Gang | undefined {
-  const { namespace } = pod;
+  const { namespace, isElastic: staysWithout = false } = pod;
   for (const kind of gangKinds) {
+    if (staysWithout && !kind.endsElastic) continue;
     const name = nameBy(kind, pod);
     const pods = sizeOf(kind, pod);
     if (name === undefined || pods === 1) continue;
     return { name, namespace, label: kind.label, ...(pods === undefined ? {} : { pods }) };
   }
+  if (staysWithout) return undefined;
   const { schedulingGroup } = pod;
   const name =
     schedulingGroup === undefined

@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { type GangPod, gangOf, gangsByNode, sliceOf } from "../../../src/core/cluster/gang.ts";
+import {
+  type GangPod,
+  gangOf,
+  gangsByNode,
+  isElastic,
+  sliceOf,
+} from "../../../src/core/cluster/gang.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { explainPlan } from "../../../src/core/plan/plan-report.ts";
 import { aNode, aPolicy, at } from "../fleet-builder.ts";
@@ -104,6 +110,29 @@ describe("a workload on several nodes", () => {
     expect(gangOf({ namespace: "ml", labels, annotations })).toBeUndefined();
   });
 
+  it.each<[Labels, Labels, string | undefined]>([
+    [{ "training.kubeflow.org/job-name": "ddp" }, {}, undefined],
+    [train, {}, undefined],
+    // The group is only scheduled at once.
+    [
+      { "training.kubeflow.org/job-name": "d", "scheduling.x-k8s.io/pod-group": "d" },
+      {},
+      undefined,
+    ],
+    [{}, { "scheduling.k8s.io/group-name": "pg1" }, undefined],
+    // Their controllers end the other pods, whatever runs in them.
+    [group("1"), {}, "LeaderWorkerSet ml/vllm group 1"],
+    [{ "grove.io/podgang": "llm-0" }, {}, "Grove PodGang ml/llm-0"],
+  ])("of the marks %j and %j that is elastic is %s", (labels, annotations, name) => {
+    const elastic = { ...pod("n1", labels), annotations, isElastic: true };
+    expect(gangOf(elastic)?.name).toBe(name);
+  });
+
+  it("of Kubernetes' workload API that is elastic is none", () => {
+    const elastic = { ...pod("n1", {}), schedulingGroup: "pg1", isElastic: true };
+    expect(gangOf(elastic)).toBeUndefined();
+  });
+
   it("is found on each of its nodes", () => {
     const pods = ["n2", "n1", "n1"].map((node) => pod(node, train));
     const text = "JobSet ml/train on n1, n2";
@@ -134,6 +163,41 @@ describe("a workload on several nodes", () => {
       ...[pod("n3", group("0")), pod("n4", group("1")), pod("n5", { app: "web" })],
     ];
     expect(gangsByNode(pods)).toEqual(new Map());
+  });
+});
+
+describe("a pod is elastic", () => {
+  const env = (value: unknown) => ({ env: [{ name: "PET_NNODES", value }] });
+  const run = (...args: readonly string[]) => ({ command: ["torchrun", ...args, "train.py"] });
+
+  it.each<[string, readonly object[], boolean]>([
+    ["if torchrun may start with fewer nodes", [env("1:4")], true],
+    ["if one of its containers is", [{ name: "proxy" }, env("2:16")], true],
+    ["if its command says so", [run("--nnodes=1:4")], true],
+    ["if its command says so in two words", [run("--nnodes", "1:4")], true],
+    ["if its arguments say so", [{ args: ["torchrun", "--nnodes=1:4"] }], true],
+    [
+      "if its shell script says so",
+      [{ command: ["sh", "-c", 'torchrun --nnodes "2:4" t.py'] }],
+      true,
+    ],
+    [
+      "if the command says so, which takes precedence",
+      [{ ...env("4"), ...run("--nnodes=1:4") }],
+      true,
+    ],
+    ["not if the command says otherwise", [{ ...env("1:4"), ...run("--nnodes=4") }], false],
+    ["not with a fixed number", [env("4")], false],
+    ["not if it needs all of them", [env("4:4")], false],
+    ["not by what is no range", [env("1:"), env(":4"), env(4), env("a:b"), env(null), {}], false],
+    ["not by a flag that only begins alike", [run("--nnodes-min=1:4")], false],
+    ["not without containers", [], false],
+  ])("%s", (_, containers, elastic) => {
+    expect(isElastic({ containers })).toBe(elastic);
+  });
+
+  it("not if its spec cannot be read", () => {
+    expect([isElastic({ containers: "none" }), isElastic({})]).toEqual([false, false]);
   });
 });
 
