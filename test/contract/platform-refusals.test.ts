@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { QueueMessage } from "../../src/cloud/aws/queue/message-handler.ts";
 import { hours, millis, seconds } from "../../src/core/time/time.ts";
-import { ArmServer, cluster } from "../support/arm-server.ts";
+import { ArmServer, cluster, scaleSet } from "../support/arm-server.ts";
 import { AutoScalingServer } from "../support/auto-scaling-server.ts";
 import { AwsMetadataServer } from "../support/aws-metadata-server.ts";
 import { AzureMetadataServer } from "../support/azure-metadata-server.ts";
@@ -240,6 +240,16 @@ describe("Azure Resource Manager", () => {
     const server = await new ArmServer(clock).start();
     const answer = await answerOf(`${server.url}${cluster}/agentPools/spot`);
     expect(answer).toMatch(/^400 .*MissingApiVersionParameter/);
+    await server.close();
+  });
+
+  it("names the missing scale set of a machine, and the missing resource group", async () => {
+    const server = await new ArmServer(clock).start();
+    const machine = `${server.url}${scaleSet}/virtualMachines/0?api-version=2024-07-01`;
+    server.hasScaleSet = false;
+    expect(await answerOf(machine)).toMatch(/^404 .*ParentResourceNotFound/);
+    server.hasNodeGroup = false;
+    expect(await answerOf(machine)).toMatch(/^404 .*ResourceGroupNotFound/);
     await server.close();
   });
 });

@@ -62,6 +62,19 @@ const noVersion: Refusal = {
   message: "The api-version query parameter (?api-version=) is required for all requests.",
 };
 
+/** Source: Azure/aks-engine issue 609, a real call. */
+const noParent: Refusal = {
+  ...{ status: 404, code: "ParentResourceNotFound" },
+  message:
+    "Can not perform requested operation on nested resource. Parent resource 'aks-spot-1-vmss' not found.",
+};
+
+/** As Azure documents the error. */
+const noGroup: Refusal = {
+  ...{ status: 404, code: "ResourceGroupNotFound" },
+  message: "Resource group 'MC_shop_main_westeurope' could not be found.",
+};
+
 export const nodeGroup = "/subscriptions/sub1/resourceGroups/MC_shop_main_westeurope";
 export const scaleSet = `${nodeGroup}/providers/Microsoft.Compute/virtualMachineScaleSets/aks-spot-1-vmss`;
 export const singles = `${nodeGroup}/providers/Microsoft.Compute/virtualMachines`;
@@ -116,6 +129,10 @@ export class ArmServer {
   /** How many requests to delete a machine were accepted. */
   taken = 0;
   isAutoscaled = true;
+  /** False once the node pool was deleted with its scale set. */
+  hasScaleSet = true;
+  /** Nor is anything else of the nodes' resource group there. */
+  hasNodeGroup = true;
   hasPoolTag = true;
   managedBy: string | undefined = cluster;
   groupTags: Readonly<Record<string, string>> = {};
@@ -221,6 +238,8 @@ export class ArmServer {
     const path = pathname.toLowerCase();
     if (this.fault !== undefined) return refusal(faults[this.fault as keyof typeof faults]);
     if (this.denied?.test(path)) return refusal(faults.RightMissing);
+    if (!this.hasNodeGroup && path.startsWith(lower.nodeGroup)) return refusal(noGroup);
+    if (!this.hasScaleSet && path.startsWith(`${lower.scaleSet}/`)) return refusal(noParent);
     if (method !== "GET") return this.#act(path, body);
     if (path.startsWith(lower.operations)) return this.#operation(path);
     if (path.endsWith("/providers/microsoft.authorization/permissions")) {

@@ -114,12 +114,13 @@ function interpret(answer: RestAnswer, call: ArmCall): ArmAnswer {
 }
 
 /**
- * Whether a 404 is about the requested resource. One without Azure's own error came from something
- * in between, and a missing resource group or subscription says nothing about a machine: if either
- * were taken for "gone", a departure would end while its machine still runs.
+ * Whether a 404 is about the requested resource, or the one that contains it: a node pool is
+ * deleted with its scale set. One without Azure's own error came from something in between, and a
+ * missing resource group or subscription says nothing about a machine: if either were taken for
+ * "gone", a departure would end while its machine still runs.
  */
 function isAboutTheResource(code: string): boolean {
-  return /^(ResourceNotFound|NotFound|InstanceIdNotFound)$/.test(code);
+  return /^(ResourceNotFound|ParentResourceNotFound|NotFound|InstanceIdNotFound)$/.test(code);
 }
 
 function noAnswer({ action }: ArmPurpose, found: string): LastcallError {

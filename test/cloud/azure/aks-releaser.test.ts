@@ -213,6 +213,27 @@ describe("a machine that has changed", () => {
     expect(await release(machine)).toEqual({ kind: "AlreadyGone" });
   });
 
+  it("is gone with the scale set of its node pool", async () => {
+    const machine = await start();
+    world.server.hasScaleSet = false;
+    expect(await world.pass(world.releaser.describe(machine.providerID, never))).toEqual({
+      kind: "Absent",
+    });
+    expect(await release(machine)).toEqual({ kind: "AlreadyGone" });
+    expect(await world.pass(world.launchTimes.launchTimesOf([machine.providerID], never))).toEqual({
+      bornAt: new Map(),
+      faults: [],
+    });
+  });
+
+  it("is not known to be gone if its resource group is not found", async () => {
+    const machine = await start();
+    world.server.hasNodeGroup = false;
+    await expect(
+      world.pass(world.releaser.describe(machine.providerID, never)),
+    ).rejects.toMatchObject({ code: "CLOUD_REFUSED", retryable: true });
+  });
+
   it("is only waited for if somebody else deletes it", async () => {
     const machine = await start();
     world.server.delete(machineOf(machine), { status: "InProgress" });
