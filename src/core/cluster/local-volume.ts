@@ -4,9 +4,10 @@ import type { NodeSelector, NodeSelectorTerm } from "./pod.ts";
 
 /**
  * The topology key of a CSI driver for local disks names its node: `topology.topolvm.io/node`,
- * `openebs.io/nodename`, `topology.hostpath.csi/node`. One that names a zone ends in `zone`.
+ * `topology.hostpath.csi/node`, `openebs.io/nodename`, `openebs.io/nodeid` (ZFS). One that names a
+ * zone ends in `zone`.
  */
-const keyOfMachine = /(?:^|[/.])(?:hostname|node|nodename)$/;
+const keyOfMachine = /(?:^|[/.])(?:hostname|node|nodename|nodeid)$/;
 
 export interface VolumeSite {
   /** `local` or `hostPath`: the volume's source is on a machine by itself. */
@@ -36,8 +37,9 @@ function machineOf({ matchExpressions, matchFields }: NodeSelectorTerm): string 
 /**
  * Sources: rancher/local-path-provisioner `main.go`; topolvm `constants.go` (the second name is the
  * older one); openebs/dynamic-localpv-provisioner, lvm-localpv, zfs-localpv and device-localpv,
- * their StorageClasses; minio/directpv `pkg/consts`; kubernetes-csi/csi-driver-host-path; minikube
- * and MicroK8s, their addons; Azure Container Storage, "local NVMe".
+ * their StorageClasses; minio/directpv `pkg/consts`; kubernetes-csi/csi-driver-host-path; the
+ * hostpath-provisioner of kubevirt; metal-stack/csi-driver-lvm; carina-io/carina; minikube and
+ * MicroK8s, their addons; Azure Container Storage, "local NVMe".
  */
 const localProvisioners: ReadonlySet<string> = new Set([
   "rancher.io/local-path",
@@ -49,6 +51,9 @@ const localProvisioners: ReadonlySet<string> = new Set([
   "device.csi.openebs.io",
   "directpv-min-io",
   "hostpath.csi.k8s.io",
+  "kubevirt.io.hostpath-provisioner",
+  "lvm.csi.metal-stack.io",
+  "carina.storage.io",
   "k8s.io/minikube-hostpath",
   "microk8s.io/hostpath",
   "localdisk.csi.acstor.io",

@@ -20,6 +20,7 @@ it.each([
   ["one host", reachedFrom("kubernetes.io/hostname"), true],
   ["one node of TopoLVM", reachedFrom("topology.topolvm.io/node"), true],
   ["one node of OpenEBS LVM", reachedFrom("openebs.io/nodename"), true],
+  ["one node of OpenEBS ZFS", reachedFrom("openebs.io/nodeid"), true],
   ["one node of the CSI driver for host paths", reachedFrom("topology.hostpath.csi/node"), true],
   ["a zone", reachedFrom("topology.gke.io/zone"), false],
   ["a zone, by its newer label", reachedFrom("topology.kubernetes.io/zone"), false],
@@ -37,6 +38,9 @@ it.each([
 it.each([
   ["rancher.io/local-path", "WaitForFirstConsumer", true],
   ["topolvm.io", "WaitForFirstConsumer", true],
+  ["kubevirt.io.hostpath-provisioner", "Immediate", true],
+  ["lvm.csi.metal-stack.io", "WaitForFirstConsumer", true],
+  ["carina.storage.io", "WaitForFirstConsumer", true],
   ["kubernetes.io/no-provisioner", "WaitForFirstConsumer", true],
   // A class for network file systems that somebody creates by hand.
   ["kubernetes.io/no-provisioner", "Immediate", false],
