@@ -202,6 +202,15 @@ export function listIn<T>(list: readonly T[] | undefined): readonly T[] {
   return list;
 }
 
+/**
+ * The token of the page after that of `token`; undefined if there is none. Throws a TypeError for
+ * `faultOfAws` if it is the same: that page would be read again and again.
+ */
+export function tokenAfter(token: string | undefined, next: string | undefined) {
+  if (next && next === token) throw new TypeError("the response names the page that it is");
+  return next || undefined;
+}
+
 /** The purpose of an AWS request, for its error message. */
 export interface AwsPurpose {
   /** Completes "Cannot …". */

@@ -14,11 +14,19 @@ import {
 } from "@aws-sdk/client-ec2";
 import { instant, type Millis, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
-import { type AwsPurpose, clientSettings, faultOfAws, listIn, watchTime } from "./aws-client.ts";
+import {
+  type AwsPurpose,
+  clientSettings,
+  faultOfAws,
+  listIn,
+  tokenAfter,
+  watchTime,
+} from "./aws-client.ts";
 import {
   type Ec2,
   type Ec2Instance,
   type Ec2Instances,
+  literal,
   mostAskedFor,
   type ScheduledEvent,
   type Tag,
@@ -151,10 +159,8 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
    * as well.
    */
   async nodesOf({ key, value }: Tag, abortSignal: AbortSignal): Promise<readonly string[]> {
-    const tag =
-      value === undefined
-        ? { Name: "tag-key", Values: [literal(key)] }
-        : { Name: `tag:${key}`, Values: [literal(value)] };
+    const field = value === undefined ? "tag-key" : `tag:${key}`;
+    const tag = { Name: field, Values: [literal(value ?? key)] };
     const running = { Name: "instance-state-name", Values: ["running"] };
     const found = await this.#describe([tag, running], abortSignal);
     return found
@@ -307,7 +313,7 @@ export class Ec2Client implements Ec2, Ec2Instances, Ec2Network {
       do {
         const page = await read(token);
         items.push(...listIn(page.items));
-        token = page.next || undefined;
+        token = tokenAfter(token, page.next);
       } while (token !== undefined);
       return items;
     } catch (error) {
@@ -389,9 +395,4 @@ function eventsOf({ InstanceId, Events = [] }: InstanceStatus): readonly Schedul
       notBeforeAt: Number.isFinite(atMs) ? instant(atMs) : undefined,
     };
   });
-}
-
-/** EC2 treats `*` and `?` in a filter's value as wildcards. */
-function literal(text: string): string {
-  return text.replaceAll(/[\\*?]/g, (sign) => `\\${sign}`);
 }

@@ -74,6 +74,11 @@ export interface Tag {
   readonly value?: string | undefined;
 }
 
+/** EC2 treats `*` and `?` in a filter's value as wildcards. */
+export function literal(text: string): string {
+  return text.replaceAll(/[\\*?]/g, (sign) => `\\${sign}`);
+}
+
 /** An instance, as EC2 describes it. */
 export interface Ec2Instance {
   readonly instanceId: string;

@@ -142,6 +142,7 @@ export async function* armItems(
     yield* listOf(value).map(fieldsOf);
     const path = trimmedTextOf(nextLink);
     const { action, permission } = call;
+    if (path === next.path) throw noAnswer(call, "a page that names itself as the next one");
     next = path === undefined ? undefined : { method: "GET", path, action, permission };
   }
 }

@@ -42,6 +42,17 @@ describe("Ec2Client", () => {
     await server.stop();
   });
 
+  it("reads no page twice if that names itself as the next one", async () => {
+    const { server, ec2 } = await serve();
+    server.tags.set("i-00000000000000001", { team: "a" });
+    server.pageSize = 0;
+    await expect(ec2.tagged({ key: "team" }, never)).rejects.toMatchObject({
+      ...{ code: "CLOUD_UNREACHABLE", message: expect.stringContaining("the page that it is") },
+    });
+    expect(server.actions).toHaveLength(2);
+    await server.stop();
+  });
+
   it("lists the whole region with one request per page", async () => {
     const { server, ec2 } = await serve();
     const code = "system-reboot";

@@ -349,6 +349,16 @@ describe("the machines next to an AKS machine", () => {
     );
   });
 
+  it("are not read for ever if a page names itself as the next one", async () => {
+    await start();
+    world.server.singles.push({ name: "one", tags: {}, createdAt: world.clock.now() });
+    world.server.pageSize = 0;
+    await expect(beside(`azure://${singles}/one`)).rejects.toMatchObject({
+      code: "CLOUD_UNREACHABLE",
+    });
+    expect(world.server.requests.filter(({ url }) => url.includes("$skiptoken"))).toHaveLength(1);
+  });
+
   it("are read page by page", async () => {
     await start();
     world.server.pageSize = 2;

@@ -6,7 +6,7 @@ import {
   RegisterInstancesWithLoadBalancerCommand,
 } from "@aws-sdk/client-elastic-load-balancing";
 import { type Millis, seconds } from "../../../core/time/time.ts";
-import { type AwsPurpose, clientSettings, faultOfAws, listIn } from "../aws-client.ts";
+import { type AwsPurpose, clientSettings, faultOfAws, listIn, tokenAfter } from "../aws-client.ts";
 import type {
   ReadingListener,
   RegisterEnd,
@@ -48,7 +48,8 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
       const page = await this.#ask(asked, signal, async (abortSignal) => {
         const command = new DescribeLoadBalancersCommand({ PageSize: pageSize, Marker: marker });
         const answer = await this.#client.send(command, { abortSignal });
-        return { found: listIn(answer.LoadBalancerDescriptions), next: answer.NextMarker };
+        const next = tokenAfter(marker, answer.NextMarker);
+        return { found: listIn(answer.LoadBalancerDescriptions), next };
       });
       for (const { LoadBalancerName: id, Instances = [] } of page?.found ?? []) {
         if (id === undefined) continue;
@@ -60,7 +61,7 @@ export class ClassicLoadBalancerClient implements TrafficGroups {
         onRead?.({ group, targets });
       }
       onListed?.(read.length);
-      marker = page?.next || undefined;
+      marker = page?.next;
     } while (marker !== undefined);
     return read;
   }

@@ -11,7 +11,7 @@ import {
 } from "@aws-sdk/client-elastic-load-balancing-v2";
 import { type Millis, seconds } from "../../../core/time/time.ts";
 import { isLastcallError } from "../../../errors.ts";
-import { type AwsPurpose, clientSettings, faultOfAws, listIn } from "../aws-client.ts";
+import { type AwsPurpose, clientSettings, faultOfAws, listIn, tokenAfter } from "../aws-client.ts";
 import { type QueryEndpoint, QuerySender } from "./query-sender.ts";
 import {
   eachOf,
@@ -200,11 +200,11 @@ export class TargetGroupClient implements TrafficGroups {
         async (abortSignal) => {
           const command = new DescribeTargetGroupsCommand({ PageSize: pageSize, Marker: marker });
           const { TargetGroups, NextMarker } = await this.#client.send(command, { abortSignal });
-          return { groups: listIn(TargetGroups), next: NextMarker };
+          return { groups: listIn(TargetGroups), next: tokenAfter(marker, NextMarker) };
         },
       );
       groups.push(...(page?.groups ?? []));
-      marker = page?.next || undefined;
+      marker = page?.next;
     } while (marker !== undefined);
     return groups;
   }

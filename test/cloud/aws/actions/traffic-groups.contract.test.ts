@@ -72,6 +72,20 @@ trafficGroupsContract("the AWS SDK client for classic load balancers", async () 
   };
 });
 
+it.each([
+  [TargetGroupClient, "DescribeTargetGroups"],
+  [ClassicLoadBalancerClient, "DescribeLoadBalancers"],
+])("%o reads no page twice if that names itself as the next one", async (Client, call) => {
+  const { server } = await serve();
+  server.addGroup("g");
+  server.addClassic("c", []);
+  server.pageSize = 0;
+  const read = new Client({ region: "eu-west-1" }).read({ onError: () => {} }, never);
+  await expect(read).rejects.toMatchObject({ code: "CLOUD_UNREACHABLE" });
+  expect(server.count(call)).toBe(2);
+  await server.stop();
+});
+
 describe("ClassicLoadBalancerClient", () => {
   it("reports a machine that does not exist as gone, but never for others beside it", async () => {
     const { server } = await serve();
