@@ -3,6 +3,7 @@ import { audit } from "../../src/audit/audit.ts";
 import { parseManifests } from "../../src/audit/input/parse-manifests.ts";
 import { leanObject } from "../../src/audit/objects/manifest.ts";
 import { ruleList } from "../../src/audit/rule-list.ts";
+import { isElastic } from "../../src/core/cluster/gang.ts";
 import { fieldsOf } from "../../src/core/json/json-field.ts";
 import { platform } from "./support/audit-yaml.ts";
 
@@ -49,6 +50,13 @@ it("a lean object has no managedFields, no status and no environment", () => {
       template: { spec: { containers: [{ name: "main" }], initContainers: [{ name: "main" }] } },
     },
   });
+});
+
+it("a lean pod still says that torchrun may launch it on fewer nodes", () => {
+  const env = [...noise.env, { name: "PET_NNODES", value: "1:4" }];
+  const spec = { containers: [{ name: "main", ...noise, env }] };
+  const lean = leanObject({ apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec });
+  expect(isElastic(fieldsOf(lean.spec))).toBe(true);
 });
 
 it.each([

@@ -1,3 +1,4 @@
+import { nodesVariable } from "../../core/cluster/gang.ts";
 import {
   type Fields,
   fieldsOf,
@@ -196,6 +197,8 @@ function leanPod(spec: unknown): Fields {
 }
 
 function leanContainer(container: unknown): Fields {
-  const entries = Object.entries(fieldsOf(container));
-  return Object.fromEntries(entries.filter(([name]) => !unreadContainerFields.has(name)));
+  const fields = fieldsOf(container);
+  const entries = Object.entries(fields).filter(([name]) => !unreadContainerFields.has(name));
+  const env = listOf(fields.env).filter((one) => fieldsOf(one).name === nodesVariable);
+  return { ...Object.fromEntries(entries), ...(env.length > 0 && { env }) };
 }

@@ -138,6 +138,9 @@ export function schedulingGroupOf({ schedulingGroup, workloadRef }: Fields): str
   return parts.length === 0 ? undefined : parts.join("/");
 }
 
+/** The environment variable with the number of nodes, or a range, for torchrun. */
+export const nodesVariable = "PET_NNODES";
+
 /**
  * Whether torchrun, which launches the containers, may go on with fewer nodes: it is told a range,
  * by `--nnodes` or by its environment, which the flag overrides. Sources: pytorch
@@ -151,7 +154,7 @@ export function isElastic({ containers }: Fields): boolean {
     const flag = /--nnodes[=\s]+["']?([\d:]+)/.exec(words)?.[1];
     const variable = listOf(env)
       .map(fieldsOf)
-      .find(({ name }) => name === "PET_NNODES");
+      .find(({ name }) => name === nodesVariable);
     const [, least, most] = /^(\d+):(\d+)$/.exec(flag ?? textOf(variable?.value) ?? "") ?? [];
     return Number(least) < Number(most);
   });
