@@ -212,6 +212,19 @@ describe("the live cluster", () => {
     expect(asked).not.toContain("/apis/apps/v1/deployments");
   });
 
+  it("says that other classes of ALBs are not recognized if they may not be listed", async () => {
+    const path = "/apis/networking.k8s.io/v1/ingressclasses";
+    const known = await readCluster({
+      api: apiOf({ [path]: { items: [{ metadata: { name: "web" } }] } }).api,
+    });
+    expect(known.objects).toMatchObject([{ kind: "IngressClass" }]);
+
+    const { api } = apiOf({ [path]: { status: 403, body: { message: "not you" } } });
+    expect((await readCluster({ api })).notes).toEqual([
+      "Of ALBs, only those of the class alb are recognized: Cannot list ingressclasses.networking.k8s.io: forbidden (not you), grant list on ingressclasses.networking.k8s.io",
+    ]);
+  });
+
   it("says that local volumes are not recognized if they may not be listed", async () => {
     const refused = { status: 403, body: { message: "not you" } };
     const { api } = apiOf({ ...fleet, "/apis/storage.k8s.io/v1/storageclasses": refused });

@@ -158,7 +158,7 @@ export const lbDelayOverNotice: Rule = {
   id: "lb-delay-over-notice",
   severity: "warning",
   title: "the load balancer drains longer than the notice lasts",
-  why: "A deregistered target keeps its open connections for the deregistration delay: 300 s by default on AWS, where the notice is 120 s (a classic load balancer has a delay only if connection draining is enabled). Connections that are still open when the machine shuts down are cut. Behind an ALB, the annotation of a Service replaces that of its Ingress. On GKE, the same applies to connection draining longer than the notice of 30 s.",
+  why: "A deregistered target keeps its open connections for the deregistration delay: 300 s by default on AWS, where the notice is 120 s (a classic load balancer has a delay only if connection draining is enabled). Connections that are still open when the machine shuts down are cut. Behind an ALB, the annotation of a Service replaces that of its Ingress; EKS Auto Mode's load balancers and the TargetGroupConfiguration of a Gateway are checked alike. On GKE, the same applies to connection draining longer than the notice of 30 s.",
   fix: "Set the delay below the notice, and let the application close its connections on SIGTERM.",
   whenNotToUse: "The targets behind this load balancer are never on Spot nodes.",
   bad: {
@@ -216,7 +216,10 @@ function checkLbDelayOverNotice(fleet: AuditedFleet): readonly Remark[] {
 }
 
 function delayOf(manifest: Manifest): Delay | undefined {
-  return manifest.kind === "Service" ? serviceDelay(manifest) : gkeDelay(manifest);
+  if (manifest.kind === "Service") return serviceDelay(manifest);
+  const { kind, group } = manifest;
+  const isGatewayOfAws = `${kind}.${group}` === "TargetGroupConfiguration.gateway.k8s.aws";
+  return isGatewayOfAws ? gatewayDelay(manifest) : gkeDelay(manifest);
 }
 
 const albAttributes = "alb.ingress.kubernetes.io/target-group-attributes";
@@ -233,7 +236,9 @@ function albDelays({ manifests }: AuditedFleet): readonly DelayOf[] {
       .filter(({ kind, group }) => kind === "Service" && group === "")
       .map((service) => [keyOf(service.namespace, service.name), service]),
   );
-  return manifests.filter(isAlb).flatMap((ingress) => {
+  const classes = ingressClasses(manifests);
+  const albs = manifests.filter((one) => one.kind === "Ingress" && isAlb(one, classes));
+  return albs.flatMap((ingress) => {
     const named = backendsOf(ingress);
     const backends = named.map((name) => services.get(keyOf(ingress.namespace, name)));
     // One without a known Service has its delay from here, too.
@@ -253,11 +258,38 @@ function backendsOf({ json }: Manifest): readonly string[] {
   return backends.flatMap((backend) => textOf(valueAt(backend, ["service", "name"])) ?? []);
 }
 
-function isAlb(ingress: Manifest): boolean {
-  if (ingress.kind !== "Ingress") return false;
-  const className = textOf(valueAt(ingress.json, ["spec", "ingressClassName"]));
-  return (className ?? ingress.annotations["kubernetes.io/ingress.class"]) === "alb";
+/** The controllers of the IngressClasses by their names; by "", that of the default class. */
+type IngressClasses = ReadonlyMap<string, string>;
+
+function ingressClasses(manifests: readonly Manifest[]): IngressClasses {
+  const all = manifests.filter(({ kind }) => kind === "IngressClass");
+  return new Map(
+    all.flatMap(({ name, annotations, json }) => {
+      const controller = textOf(valueAt(json, ["spec", "controller"])) ?? "";
+      const isDefault = annotations["ingressclass.kubernetes.io/is-default-class"] === "true";
+      return (isDefault ? [name, ""] : [name]).map((one) => [one, controller] as const);
+    }),
+  );
 }
+
+/**
+ * aws-load-balancer-controller, and its counterpart in EKS Auto Mode (EKS user guide, "Create an
+ * IngressClass"). A class that is not in the input is known by its usual name.
+ */
+const albControllers: ReadonlySet<string> = new Set([
+  "ingress.k8s.aws/alb",
+  "eks.amazonaws.com/alb",
+]);
+
+function isAlb({ json, annotations }: Manifest, classes: IngressClasses): boolean {
+  const named = textOf(valueAt(json, ["spec", "ingressClassName"]));
+  const className = named ?? annotations["kubernetes.io/ingress.class"] ?? "";
+  const controller = classes.get(className);
+  return controller === undefined ? className === "alb" : albControllers.has(controller);
+}
+
+/** Of aws-load-balancer-controller and of EKS Auto Mode. */
+const nlbClasses: ReadonlySet<string> = new Set(["service.k8s.aws/nlb", "eks.amazonaws.com/nlb"]);
 
 const awsPrefix = "service.beta.kubernetes.io/aws-load-balancer-";
 
@@ -266,7 +298,7 @@ function serviceDelay({ json, annotations }: Manifest): Delay | undefined {
   const attributes = annotations[`${awsPrefix}target-group-attributes`];
   const loadBalancerClass = textOf(valueAt(json, ["spec", "loadBalancerClass"]));
   const isNlb =
-    loadBalancerClass === "service.k8s.aws/nlb" ||
+    nlbClasses.has(loadBalancerClass ?? "") ||
     ["external", "nlb", "nlb-ip"].includes(annotations[`${awsPrefix}type`] ?? "");
   return isNlb || attributes !== undefined ? awsDelay(attributes) : classicDelay(annotations);
 }
@@ -285,6 +317,24 @@ function awsDelay(attributes: string | undefined): Delay {
   if (found === undefined)
     return { cloud: "aws", seconds: awsDefaultDelaySeconds, source: "Default" };
   return { cloud: "aws", seconds: Number(found), source: "Set" };
+}
+
+/**
+ * The longest of what aws-load-balancer-controller sets behind a Gateway: for all routes, and for
+ * single ones. Source: its `apis/gateway/v1/targetgroupconfig_types.go`.
+ */
+function gatewayDelay({ json }: Manifest): Delay {
+  const spec = fieldsOf(valueAt(json, ["spec"]));
+  const routes = listOf(spec.routeConfigurations).map((one) => fieldsOf(one).targetGroupProps);
+  const delays = routes.map(propsDelay).filter(({ source }) => source === "Set");
+  return [propsDelay(spec.defaultConfiguration), ...delays].reduce((longest, one) =>
+    one.seconds > longest.seconds ? one : longest,
+  );
+}
+
+function propsDelay(props: unknown): Delay {
+  const attributes = listOf(fieldsOf(props).targetGroupAttributes).map(fieldsOf);
+  return awsDelay(attributes.map(({ key, value }) => `${key}=${value}`).join());
 }
 
 function gkeDelay({ kind, json }: Manifest): Delay | undefined {

@@ -45,17 +45,28 @@ export const clusterKinds: readonly AuditedKind[] = [
   kind("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses"),
 ];
 
-/** Where data is; without the right to list them, only local volumes are not recognized. */
-const volumeKinds: readonly AuditedKind[] = [
-  kind("storage.k8s.io/v1", "StorageClass", "storageclasses"),
-  kind("v1", "PersistentVolume", "persistentvolumes"),
-  kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
-];
+/** Kinds that need not be listed, and what the audit does not see without them. */
+const optionalKinds: readonly { readonly kinds: readonly AuditedKind[]; readonly lost: string }[] =
+  [
+    {
+      kinds: [
+        kind("storage.k8s.io/v1", "StorageClass", "storageclasses"),
+        kind("v1", "PersistentVolume", "persistentvolumes"),
+        kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
+      ],
+      lost: "Volumes on local disks are not recognized",
+    },
+    {
+      kinds: [kind("networking.k8s.io/v1", "IngressClass", "ingressclasses")],
+      lost: "Of ALBs, only those of the class alb are recognized",
+    },
+  ];
 
 const scopeless: ReadonlySet<string> = new Set([
   ...clusterKinds.map(({ kind: name }) => name),
   "StorageClass",
   "PersistentVolume",
+  "IngressClass",
 ]);
 
 function kind(apiVersion: string, name: string, resource: string): AuditedKind {
@@ -241,27 +252,30 @@ export async function readCluster(options: ReadClusterOptions): Promise<LiveClus
       objects.push(json);
     }
   }
-  const notes = await readVolumes(options, objects);
+  const notes = await readOptional(options, objects);
   if (options.askKubelet === undefined) return { objects, readBudgets: new Map(), notes };
   const nodes = objects.filter(isSpotNode);
   const budgets = await readKubeletBudgets(nodes, options.askKubelet, options.signal);
   return { objects, readBudgets: budgets.read, notes: [...notes, ...budgets.notes] };
 }
 
-/** Adds the volumes and their classes to the objects; one sentence if they may not be listed. */
-async function readVolumes(
+/** Adds the optional kinds to the objects; one sentence for those that may not be listed. */
+async function readOptional(
   options: ReadClusterOptions,
   objects: Fields[],
 ): Promise<readonly string[]> {
-  try {
-    for (const kind of volumeKinds) {
-      for await (const json of listed(kind, options)) objects.push(json);
+  const notes: string[] = [];
+  for (const { kinds, lost } of optionalKinds) {
+    try {
+      for (const kind of kinds) {
+        for await (const json of listed(kind, options)) objects.push(json);
+      }
+    } catch (error) {
+      if (!isLastcallError(error) || error.code !== "RIGHT_MISSING") throw error;
+      notes.push(`${lost}: ${error.message}`);
     }
-    return [];
-  } catch (error) {
-    if (!isLastcallError(error) || error.code !== "RIGHT_MISSING") throw error;
-    return [`Volumes on local disks are not recognized: ${error.message}`];
   }
+  return notes;
 }
 
 function pathIn({ path }: AuditedKind, namespace: string | undefined): string {
