@@ -2,7 +2,7 @@ import type { Millis } from "../core/time/time.ts";
 import type { Clock } from "./clock.ts";
 
 export interface TimeLimit {
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, "sleep">;
   readonly limitMs: Millis;
   /** The error of work that has not ended in time. */
   readonly late: () => Error;

@@ -1,22 +1,26 @@
 import type { Clock } from "../contracts/clock.ts";
 import type { GateSource } from "../contracts/cluster.ts";
 import type { KubeApi, KubeObject, KubeSender } from "../contracts/kube-api.ts";
+import { withinTime } from "../contracts/time-limit.ts";
 import {
   type Gang,
   type GangPod,
   gangOf,
   gangsByNode,
   isElastic,
+  type SpreadGang,
   schedulingGroupOf,
+  spreadGangs,
 } from "../core/cluster/gang.ts";
 import type { LabelRequirement, LabelSelector } from "../core/cluster/pod.ts";
+import { needsOnePod } from "../core/cluster/volcano-job.ts";
 import type { GateAnswer, GateInquiry } from "../core/departure/decision.ts";
-import { fieldsOf } from "../core/json/json-field.ts";
+import { type Fields, fieldsOf } from "../core/json/json-field.ts";
 import { asksOutside } from "../core/limits/gate.ts";
 import type { Gates } from "../core/policy/policy.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../errors.ts";
-import { podsPath } from "./object/api-call.ts";
+import { podsPath, volcanoJobPath } from "./object/api-call.ts";
 import { listAll } from "./watch/collection.ts";
 
 export interface KubeGateSourceOptions {
@@ -33,8 +37,8 @@ export interface KubeGateSourceOptions {
 const freshMs: Millis = seconds(5);
 /** Workloads on several nodes seldom change, and there is a list for each node that is due. */
 const gangFreshMs: Millis = seconds(30);
-/** How many of these lists are requested at once. */
-const listsAtOnce = 8;
+/** How many of these requests are sent at once. */
+const asksAtOnce = 8;
 
 /**
  * The timeout of a list, which holds up the plans of all policies: after it, the gate is closed.
@@ -151,8 +155,37 @@ export class KubeGateSource implements GateSource {
       query: label === undefined ? {} : { labelSelector: label },
     }));
     if (members === "Unknown") return members;
-    const found = gangsByNode([...onNodes, ...members]);
+    const due = new Set(nodes);
+    const spread = spreadGangs([...onNodes, ...members]).filter(
+      (one) => !one.nodes.isDisjointFrom(due),
+    );
+    const found = gangsByNode(await this.#withoutLoose(spread));
     return new Map(nodes.map((node) => [node, found.get(node)]));
+  }
+
+  /**
+   * Without the Volcano Jobs that need one pod. One that cannot be read counts as needing all: the
+   * controller may lack the right, and a pod may name a Job that does not exist.
+   */
+  async #withoutLoose(gangs: readonly SpreadGang[]): Promise<readonly SpreadGang[]> {
+    const kept = await inTurns(gangs, async (one) => {
+      const { namespace, volcanoJob } = one.gang;
+      if (volcanoJob === undefined) return one;
+      const path = volcanoJobPath(namespace, volcanoJob);
+      const spec = await this.#once(`gangs ${path}`, () => this.#specOf(path), gangFreshMs);
+      return needsOnePod(spec) ? undefined : one;
+    });
+    return kept.filter((one) => one !== undefined);
+  }
+
+  /** The spec of an object; empty if it cannot be read. */
+  async #specOf(path: string): Promise<Fields> {
+    const { api, clock } = this.#options;
+    const late = () => new Error("late");
+    const limit = { clock, limitMs: answerLimitMs, late };
+    const ask = (signal: AbortSignal) => api.send({ method: "GET", path, signal });
+    const answer = await withinTime(ask, limit).catch(() => undefined);
+    return answer?.status === 200 ? fieldsOf(fieldsOf(answer.body).spec) : {};
   }
 
   /** Stops at the first list that fails, since all of them are needed. */
@@ -160,22 +193,19 @@ export class KubeGateSource implements GateSource {
     places: readonly Place[],
     listOf: (place: Place) => Omit<PodList<GangPod>, "pick">,
   ): Promise<readonly GangPod[] | "Unknown"> {
-    const queue = [...places];
-    const found: (readonly GangPod[] | "Unknown")[] = [];
-    const worker = async (): Promise<void> => {
-      for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-        const list = listOf(next);
-        const { path, query } = list;
-        const pods = await this.#once(
-          `gangs ${path} ${JSON.stringify(query)}`,
-          () => this.#list({ ...list, query: { ...query, ...fromCache }, pick: gangPodOf }),
-          gangFreshMs,
-        );
-        found.push(pods);
-        if (pods === "Unknown") queue.length = 0;
-      }
-    };
-    await Promise.all(Array.from({ length: listsAtOnce }, worker));
+    let isKnown = true;
+    const found = await inTurns(places, async (place) => {
+      if (!isKnown) return "Unknown";
+      const list = listOf(place);
+      const { path, query } = list;
+      const pods = await this.#once(
+        `gangs ${path} ${JSON.stringify(query)}`,
+        () => this.#list({ ...list, query: { ...query, ...fromCache }, pick: gangPodOf }),
+        gangFreshMs,
+      );
+      if (pods === "Unknown") isKnown = false;
+      return pods;
+    });
     return allKnown(found);
   }
 
@@ -211,6 +241,20 @@ export class KubeGateSource implements GateSource {
       late.catch(() => undefined);
     }
   }
+}
+
+/** The results for all items, of which a few are worked on at once. */
+async function inTurns<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const queue = items.values();
+  const found: Result[] = [];
+  const worker = async (): Promise<void> => {
+    for (const item of queue) found.push(await work(item));
+  };
+  await Promise.all(Array.from({ length: asksAtOnce }, worker));
+  return found;
 }
 
 interface PodList<Item> {

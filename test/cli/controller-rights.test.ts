@@ -212,11 +212,30 @@ async function releaseByNodeClaim(): Promise<void> {
   expect(world.released).toEqual([]);
 }
 
+/** A node is due on which a Volcano Job has one of its pods. */
+async function holdGang(): Promise<void> {
+  const world = new ModelWorld();
+  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "lastcall" } };
+  world.create("/api/v1/namespaces", namespace);
+  const labels = { "volcano.sh/job-name": "train" };
+  for (const nodeName of ["n0", "n1"]) {
+    world.addNode(nodeName, "a");
+    world.create("/api/v1/namespaces/default/pods", {
+      ...{ apiVersion: "v1", kind: "Pod", metadata: { name: `on-${nodeName}`, labels } },
+      spec: { nodeName, containers: [{ name: "main", image: "m" }] },
+    });
+  }
+  spotPolicy(world, { lifetime: { max: "1h", reserve: "10m" }, replacement: { when: "None" } });
+  await tell(world, () => world.pass(hours(1)));
+  expect(world.statusOf("n0")).toMatchObject({ reason: "GangWorkload" });
+}
+
 beforeAll(async () => {
   await reserveCapacity();
   await force();
   await plan();
   await releaseByNodeClaim();
+  await holdGang();
 }, 120_000);
 
 describe("the rights of the controller", () => {

@@ -71,6 +71,10 @@ export const onChange: Readonly<Record<string, RunOnChange>> = {
     covers: ["src/core/departure/drain-reason.ts", "src/core/plan/conflict-hold.ts"],
     meanwhile: ["test/controller/look-ahead.test.ts"],
   },
+  "gang-workload": {
+    covers: ["src/kube/gate-source.ts", "src/core/cluster/volcano-job.ts"],
+    meanwhile: ["test/kube/gate-source.test.ts", "test/controller/gate.test.ts"],
+  },
   leaderless: {
     covers: ["src/controller", "src/core/plan"],
     meanwhile: ["test/e2e/crash.e2e.test.ts", "test/controller/leader.test.ts"],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { KubeAnswer } from "../../src/contracts/kube-api.ts";
 import type { GateInquiry } from "../../src/core/departure/decision.ts";
 import { defaultPolicy, type Policy } from "../../src/core/policy/policy.ts";
 import { seconds } from "../../src/core/time/time.ts";
@@ -123,6 +124,59 @@ describe("workloads on several nodes", () => {
         ["n2", undefined],
       ]),
     );
+  });
+
+  const volcano = (job: string): Member => ({ labels: { "volcano.sh/job-name": job } });
+  const loosePath = "/apis/batch.volcano.sh/v1alpha1/namespaces/ml/jobs/loose";
+
+  it.each<[string, KubeAnswer, boolean]>([
+    ["needs one pod", { status: 200, body: { spec: { minAvailable: 1 } } }, false],
+    ["needs two", { status: 200, body: { spec: { minAvailable: 2 } } }, true],
+    [
+      "is restarted if it loses one",
+      {
+        status: 200,
+        body: {
+          spec: { minAvailable: 1, policies: [{ event: "PodEvicted", action: "RestartJob" }] },
+        },
+      },
+      true,
+    ],
+    ["does not exist", { status: 404, body: { reason: "NotFound" } }, true],
+    ["may not be read", { status: 403, body: { reason: "Forbidden" } }, true],
+    ["is no object", { status: 200, body: "<html>" }, true],
+  ])("are Volcano Jobs, unless one %s", async (_, job, isHeld) => {
+    const { api, clock, source, troubles } = scene();
+    const answer = listed({
+      ...{ "ml/a n1": volcano("loose"), "ml/b n2": volcano("loose"), "ml/c n3": volcano("alone") },
+      ...{ "ml/d n8": volcano("else"), "ml/e n9": volcano("else") },
+    });
+    api.answer = (request) => (request.path === loosePath ? job : answer(request));
+    const ask = async () => (await source.ask([held("n1", "n2", "n3")], signal)).spot?.gangs;
+    const found = isHeld ? "Volcano Job ml/loose on n1, n2" : undefined;
+    expect(await ask()).toEqual(
+      new Map([
+        ["n1", found],
+        ["n2", found],
+        ["n3", undefined],
+      ]),
+    );
+    await clock.advance(seconds(10));
+    await ask();
+    // Neither the Job on one node, nor that on other nodes, and none twice in half a minute.
+    const asked = api.sent.map(({ path }) => path).filter((path) => path.includes("volcano"));
+    expect(asked).toEqual([loosePath]);
+    expect(troubles).toEqual([]);
+  });
+
+  it("are Volcano Jobs that are not read within five seconds", async () => {
+    const { api, clock, source } = scene();
+    const answer = listed({ "ml/a n1": volcano("loose"), "ml/b n2": volcano("loose") });
+    api.answer = (request) =>
+      request.path === loosePath ? new Promise(() => {}) : answer(request);
+    const asked = source.ask([held("n1")], signal);
+    await clock.advance(seconds(5));
+    expect((await asked).spot?.gangs).toEqual(new Map([["n1", "Volcano Job ml/loose on n1, n2"]]));
   });
 
   it("are listed once in thirty seconds, from the cache of the API server", async () => {

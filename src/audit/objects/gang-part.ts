@@ -1,9 +1,9 @@
 import { isElastic } from "../../core/cluster/gang.ts";
+import { needsOnePod } from "../../core/cluster/volcano-job.ts";
 import {
   type Fields,
   fieldsOf,
   listOf,
-  textListOf,
   textOf,
   valueAt,
   wholeNumberOf,
@@ -58,28 +58,10 @@ function isLoose(manifest: Manifest): boolean {
     case "LeaderWorkerSet.leaderworkerset.x-k8s.io":
       return fieldsOf(spec.leaderWorkerTemplate).restartPolicy === "None";
     case "Job.batch.volcano.sh":
-      return wholeNumberOf(spec.minAvailable) === 1 && !isEndedByPolicy(spec);
+      return needsOnePod(spec);
     default:
       return false;
   }
-}
-
-/** Events and actions of Volcano that concern no other pod than the one that is lost. */
-const harmlessEvents = new Set(["PodPending", "PodRunning", "TaskCompleted", "CommandIssued"]);
-const harmlessActions = new Set(["SyncJob", "ResumeJob", "EnqueueJob", "RestartPod"]);
-
-/**
- * Whether a policy of a Volcano Job or of its tasks ends other pods if one of them fails or is
- * evicted; without one it is only created again. Source: volcano
- * `pkg/controllers/job/job_controller_util.go`, applyPolicies, and `pkg/apis/bus/v1alpha1`.
- */
-function isEndedByPolicy({ policies, tasks }: Fields): boolean {
-  const all = [policies, ...listOf(tasks).map((task) => fieldsOf(task).policies)].flatMap(listOf);
-  return all.map(fieldsOf).some(({ event, events, action }) => {
-    const named = [textOf(event) ?? [], textListOf(events)].flat();
-    const concerns = named.length === 0 || named.some((one) => !harmlessEvents.has(one));
-    return concerns && !harmlessActions.has(textOf(action) ?? "");
-  });
 }
 
 /** Without the pods that torchrun launches with a range of nodes. */

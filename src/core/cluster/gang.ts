@@ -42,6 +42,8 @@ interface GangKind {
   readonly isLoose?: (name: string, pod: Omit<GangPod, "node">) => boolean;
   /** Its controller ends the other pods if one is lost, also those that are elastic. */
   readonly endsElastic?: true;
+  /** Only the Volcano Job of the mark's name says whether its pods end together. */
+  readonly isVolcanoJob?: true;
 }
 
 /**
@@ -73,7 +75,7 @@ const gangKinds: readonly GangKind[] = [
   },
   { kind: "pod group", label: "scheduling.x-k8s.io/pod-group" },
   { kind: "pod group", label: "pod-group.scheduling.sigs.k8s.io" },
-  { kind: "Volcano Job", label: "volcano.sh/job-name" },
+  { kind: "Volcano Job", label: "volcano.sh/job-name", isVolcanoJob: true },
   { kind: "training job", label: "training.kubeflow.org/job-name" },
   { kind: "Ray worker group replica", label: "ray.io/worker-group-replica-name" },
   { kind: "Grove PodGang", label: "grove.io/podgang", endsElastic: true },
@@ -169,6 +171,8 @@ export interface Gang {
   readonly label: string | undefined;
   /** How many pods it has, if they say so; always several. */
   readonly pods?: number;
+  /** The Volcano Job that says whether its pods end together (`volcano-job.ts`). */
+  readonly volcanoJob?: string;
 }
 
 /**
@@ -182,7 +186,12 @@ export function gangOf(pod: Omit<GangPod, "node">): Gang | undefined {
     const name = nameBy(kind, pod);
     const pods = sizeOf(kind, pod);
     if (name === undefined || pods === 1) continue;
-    return { name, namespace, label: kind.label, ...(pods === undefined ? {} : { pods }) };
+    const volcanoJob = kind.isVolcanoJob && pod.labels[kind.label ?? ""];
+    return {
+      ...{ name, namespace, label: kind.label },
+      ...(pods === undefined ? {} : { pods }),
+      ...(volcanoJob && { volcanoJob }),
+    };
   }
   if (staysWithout) return undefined;
   const { schedulingGroup } = pod;
@@ -220,24 +229,35 @@ function provisionedBy({ namespace, annotations }: Omit<GangPod, "node">): strin
 /** How many nodes a sentence names. */
 const mostNodes = 3;
 
+/** A workload with the nodes on which it runs, always several. */
+export interface SpreadGang {
+  readonly gang: Gang;
+  readonly nodes: ReadonlySet<string>;
+}
+
+/** Those that run on several nodes: one that runs on a single node leaves with it, as any other. */
+export function spreadGangs(pods: readonly GangPod[]): readonly SpreadGang[] {
+  const found = new Map<string, { readonly gang: Gang; readonly nodes: Set<string> }>();
+  for (const pod of pods) {
+    const gang = gangOf(pod);
+    if (gang === undefined) continue;
+    const one = found.get(gang.name) ?? { gang, nodes: new Set() };
+    found.set(gang.name, one);
+    one.nodes.add(pod.node);
+  }
+  return [...found.values()].filter(({ nodes }) => nodes.size > 1);
+}
+
 /**
  * The workload that the departure of each node would end elsewhere, with its nodes, by the node's
- * name. One that runs on a single node leaves with it, as any other does.
+ * name.
  */
-export function gangsByNode(pods: readonly GangPod[]): ReadonlyMap<string, string> {
-  const nodesOf = new Map<string, Set<string>>();
-  for (const pod of pods) {
-    const gang = gangOf(pod)?.name;
-    if (gang === undefined) continue;
-    const nodes = nodesOf.get(gang) ?? new Set();
-    nodesOf.set(gang, nodes.add(pod.node));
-  }
+export function gangsByNode(gangs: readonly SpreadGang[]): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   // In an order of their own: lists arrive in any, and a node names the same one each time.
-  for (const gang of [...nodesOf.keys()].sort()) {
-    const nodes = nodesOf.get(gang) ?? new Set();
-    if (nodes.size < 2) continue;
-    const text = `${gang} on ${nodesText([...nodes].sort())}`;
+  const inOrder = gangs.toSorted((a, b) => (a.gang.name < b.gang.name ? -1 : 1));
+  for (const { gang, nodes } of inOrder) {
+    const text = `${gang.name} on ${nodesText([...nodes].sort())}`;
     for (const node of nodes) if (!found.has(node)) found.set(node, text);
   }
   return found;

@@ -42,6 +42,11 @@ export function nodePath(name: string): string {
   return `${nodesPath}/${encodeURIComponent(name)}`;
 }
 
+export function volcanoJobPath(namespace: string, name: string): string {
+  const group = "/apis/batch.volcano.sh/v1alpha1";
+  return `${group}/namespaces/${namespace}/jobs/${encodeURIComponent(name)}`;
+}
+
 export function nodeClaimPath(name: string): string {
   return `${nodeClaimsPath}/${encodeURIComponent(name)}`;
 }

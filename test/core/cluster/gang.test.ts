@@ -5,6 +5,7 @@ import {
   gangsByNode,
   isElastic,
   sliceOf,
+  spreadGangs,
 } from "../../../src/core/cluster/gang.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import { explainPlan } from "../../../src/core/plan/plan-report.ts";
@@ -92,7 +93,9 @@ describe("a workload on several nodes", () => {
       ...pod(`n${at}`, { applicationId: "spark-1" }),
       annotations: { "yunikorn.apache.org/task-group-name": group },
     }));
-    expect(gangsByNode(groups).get("n1")).toBe("YuniKorn application ml/spark-1 on n0, n1");
+    expect(gangsByNode(spreadGangs(groups)).get("n1")).toBe(
+      "YuniKorn application ml/spark-1 on n0, n1",
+    );
   });
 
   it("has the name that says most about it", () => {
@@ -136,7 +139,7 @@ describe("a workload on several nodes", () => {
   it("is found on each of its nodes", () => {
     const pods = ["n2", "n1", "n1"].map((node) => pod(node, train));
     const text = "JobSet ml/train on n1, n2";
-    expect(gangsByNode(pods)).toEqual(
+    expect(gangsByNode(spreadGangs(pods))).toEqual(
       new Map([
         ["n2", text],
         ["n1", text],
@@ -148,13 +151,15 @@ describe("a workload on several nodes", () => {
     const other = { "jobset.sigs.k8s.io/jobset-name": "eval" };
     const pods = ["n1", "n2"].flatMap((node) => [pod(node, train), pod(node, other)]);
     for (const listed of [pods, pods.toReversed()]) {
-      expect(gangsByNode(listed).get("n1")).toBe("JobSet ml/eval on n1, n2");
+      expect(gangsByNode(spreadGangs(listed)).get("n1")).toBe("JobSet ml/eval on n1, n2");
     }
   });
 
   it("is named with three of its nodes and the number of the others", () => {
     const pods = ["n1", "n2", "n3", "n4", "n5"].map((node) => pod(node, train));
-    expect(gangsByNode(pods).get("n5")).toBe("JobSet ml/train on n1, n2, n3 and 2 more");
+    expect(gangsByNode(spreadGangs(pods)).get("n5")).toBe(
+      "JobSet ml/train on n1, n2, n3 and 2 more",
+    );
   });
 
   it("does not hold a node that has all of it, nor another group or namespace", () => {
@@ -162,7 +167,7 @@ describe("a workload on several nodes", () => {
       ...[pod("n1", train), pod("n1", train), pod("n2", train, "other")],
       ...[pod("n3", group("0")), pod("n4", group("1")), pod("n5", { app: "web" })],
     ];
-    expect(gangsByNode(pods)).toEqual(new Map());
+    expect(gangsByNode(spreadGangs(pods))).toEqual(new Map());
   });
 });
 
