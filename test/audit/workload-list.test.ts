@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { auditYaml, deployment } from "./support/audit-yaml.ts";
+import { ownedBy as owned } from "./support/owned-by.ts";
 import { remarks } from "./support/rule-remarks.ts";
 
 const podSpec = "terminationGracePeriodSeconds: 60, containers: [{name: main, image: main}]";
@@ -215,8 +216,6 @@ value: 1000
 });
 
 describe("the owners of pods", () => {
-  const owned = (kind: string, name: string) =>
-    `ownerReferences: [{apiVersion: apps/v1, kind: ${kind}, name: ${name}, uid: u1, controller: true}]`;
   const pod = (name: string, owner: string, phase = "Running") =>
     `---
 {apiVersion: v1, kind: Pod, metadata: {name: ${name}, labels: {app: web, pod-template-hash: 5d9}, ${owner}}, spec: {${podSpec}}, status: {phase: ${phase}}}

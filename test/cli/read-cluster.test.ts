@@ -117,7 +117,9 @@ describe("the live cluster", () => {
         {
           metadata: {
             ...{ name: "box-0", namespace: "shop" },
-            ownerReferences: [{ kind: "Sandbox", name: "box", controller: true }],
+            ownerReferences: [
+              { apiVersion: "example.com/v1", kind: "Sandbox", name: "box", controller: true },
+            ],
           },
         },
       ]),

@@ -52,7 +52,7 @@ export function readManifest(
   const object = fieldsOf(source.json);
   const metadata = fieldsOf(object.metadata);
   const apiVersion = textOf(object.apiVersion) ?? "";
-  const group = apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
+  const group = groupIn(apiVersion);
   const kind = nameOf(object.kind) ?? "";
   const named = templatePaths.find((one) => one.kind === kind && (one.group ?? group) === group);
   const template = valueAt(source.json, named?.path ?? []) ?? undefined;
@@ -69,6 +69,11 @@ export function readManifest(
     annotations: textMapOf(metadata.annotations),
     ...(hasTemplate ? { templatePath: named.path } : {}),
   };
+}
+
+/** The API group of an `apiVersion`; empty for the core group. */
+export function groupIn(apiVersion: string): string {
+  return apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
 }
 
 /** The name of an object in reports: `Deployment default/web`. */

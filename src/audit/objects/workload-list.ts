@@ -7,11 +7,13 @@ import {
   valueAt,
   wholeNumberOf,
 } from "../../core/json/json-field.ts";
-import type { Manifest } from "./manifest.ts";
+import { groupIn, type Manifest } from "./manifest.ts";
 import {
   isCustomResource,
+  keyOf,
   readPriorityClasses,
   readWorkload,
+  usualGroupOf,
   type Workload,
   workloadKindOf,
 } from "./workload.ts";
@@ -39,6 +41,7 @@ export interface WorkloadList {
 
 interface Owner {
   readonly kind: string;
+  readonly group: string;
   readonly name: string;
 }
 
@@ -78,7 +81,7 @@ export function listWorkloads(manifests: readonly Manifest[]): WorkloadList {
     const read = readWorkload(manifest, classes);
     if (read.kind === "Problem") problems.push(read.problem);
     else if (root === undefined || !countsAsOwner(manifest, root)) workloads.push(read.workload);
-    else addTo(orphans, keyOf(manifest, root), { root, workload: read.workload });
+    else addTo(orphans, keyIn(manifest, root), { root, workload: read.workload });
   }
   const owning = [...orphans.values()].map(asOwner);
   const rollouts = rolloutsOf(manifests.filter((one) => !orphans.has(objectKey(one))));
@@ -114,8 +117,7 @@ function ownersOfWorkloads(manifests: readonly Manifest[]): ReadonlySet<string> 
 
 /** The key of the Deployment to which a Rollout without a template refers. */
 function referredKey(manifest: Manifest): string {
-  const { kind, name } = fieldsOf(valueAt(manifest.json, ["spec", "workloadRef"]));
-  return keyOf(manifest, { kind: nameOf(kind) ?? "", name: nameOf(name) ?? "" });
+  return keyIn(manifest, referredIn(valueAt(manifest.json, ["spec", "workloadRef"])));
 }
 
 /** The Rollouts without a template, by the key of the Deployment to which they refer. */
@@ -140,7 +142,7 @@ function asRolledOut(workload: Workload, rollouts: ReadonlyMap<string, Manifest>
 
 /** The key by which the objects that it owns refer to it. */
 export function objectKey(manifest: Manifest): string {
-  return keyOf(manifest, manifest);
+  return keyOf(manifest);
 }
 
 /**
@@ -149,19 +151,27 @@ export function objectKey(manifest: Manifest): string {
 export function ownerKeys(manifest: Manifest): readonly string[] {
   const owner = ownerOf(manifest);
   if (owner === undefined) return [];
-  return [owner, rootOf(manifest, owner)].map((one) => keyOf(manifest, one));
+  return [owner, rootOf(manifest, owner)].map((one) => keyIn(manifest, one));
 }
 
-function keyOf(manifest: Manifest, named: Owner): string {
-  return `${named.kind}/${manifest.namespace}/${named.name}`;
+/** The key of what an object of the same namespace refers to. */
+function keyIn({ namespace }: Manifest, { kind, group, name }: Owner): string {
+  return keyOf({ kind, group, namespace, name });
 }
 
 function ownerOf(manifest: Manifest): Owner | undefined {
   const references = listOf(valueAt(manifest.json, ["metadata", "ownerReferences"]));
   const controller = references.map(fieldsOf).find((reference) => reference.controller === true);
-  const kind = nameOf(controller?.kind);
-  const name = nameOf(controller?.name);
-  return kind === undefined || name === undefined ? undefined : { kind, name };
+  const owner = referredIn(controller);
+  return owner.kind === "" || owner.name === "" ? undefined : owner;
+}
+
+function referredIn(reference: unknown): Owner {
+  const { apiVersion, kind: written, name } = fieldsOf(reference);
+  const kind = nameOf(written) ?? "";
+  const version = textOf(apiVersion);
+  const group = version === undefined ? usualGroupOf(kind) : groupIn(version);
+  return { kind, group, name: nameOf(name) ?? "" };
 }
 
 /**
@@ -176,14 +186,17 @@ function countsAsOwner(manifest: Manifest, root: Owner): boolean {
  * Labels whose value is the end of a ReplicaSet's name, `web-5d9f8c` of `web`, and the kind that
  * creates such ReplicaSets.
  */
-const hashLabels = { "pod-template-hash": "Deployment", "rollouts-pod-template-hash": "Rollout" };
-const makers: ReadonlySet<string> = new Set(Object.values(hashLabels));
+const hashLabels = {
+  "pod-template-hash": { kind: "Deployment", group: "apps" },
+  "rollouts-pod-template-hash": { kind: "Rollout", group: "argoproj.io" },
+};
+const makers: ReadonlySet<string> = new Set(Object.values(hashLabels).map(({ kind }) => kind));
 
 function rootOf(manifest: Manifest, owner: Owner): Owner {
   if (owner.kind !== "ReplicaSet") return owner;
-  for (const [label, kind] of Object.entries(hashLabels)) {
+  for (const [label, maker] of Object.entries(hashLabels)) {
     const suffix = `-${manifest.labels[label]}`;
-    if (owner.name.endsWith(suffix)) return { kind, name: owner.name.slice(0, -suffix.length) };
+    if (owner.name.endsWith(suffix)) return { ...maker, name: owner.name.slice(0, -suffix.length) };
   }
   return owner;
 }
@@ -202,15 +215,15 @@ function rootAmong(
     readonly judged: ReadonlySet<string>;
   },
 ): Owner | undefined {
-  const { kind, name } = manifest;
+  const { kind, group, name } = manifest;
   const owner = ownerOf(manifest);
   const isOwner = kind === "Pod" && known.owners.has(objectKey(manifest));
-  if (owner === undefined) return isOwner ? { kind, name } : undefined;
-  const parent = owner.kind === "Pod" ? known.pods.get(keyOf(manifest, owner)) : undefined;
+  if (owner === undefined) return isOwner ? { kind, group, name } : undefined;
+  const parent = owner.kind === "Pod" ? known.pods.get(keyIn(manifest, owner)) : undefined;
   const above = parent && ownerOf(parent);
   if (parent === undefined || above === undefined) return rootOf(manifest, owner);
   const root = rootOf(parent, above);
-  return known.judged.has(keyOf(manifest, root)) ? owner : root;
+  return known.judged.has(keyIn(manifest, root)) ? owner : root;
 }
 
 /** A pod or a ReplicaSet, and the owner that it stands for. */
@@ -232,9 +245,9 @@ function asOwner(orphans: readonly Orphan[]): Workload {
     const longer = one.workload.wantedGraceSeconds - best.workload.wantedGraceSeconds;
     return (more || longer) > 0 ? one : best;
   });
-  const { kind, name } = lead.root;
+  const { kind, group, name } = lead.root;
   const replicas = kind === "DaemonSet" ? undefined : countPods(orphans);
-  return { ...lead.workload, kind, name, replicas };
+  return { ...lead.workload, kind, group, name, replicas };
 }
 
 function revisionOf({ workload }: Orphan): string | undefined {

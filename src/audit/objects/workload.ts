@@ -7,12 +7,13 @@ import {
   valueAt,
   wholeNumberOf,
 } from "../../core/json/json-field.ts";
-import { type Manifest, nameOfObject, placeOf } from "./manifest.ts";
+import { type Manifest, placeOf } from "./manifest.ts";
 import { claimFor, type PodTemplate, readPodTemplate } from "./pod-template.ts";
 
 /** An object that creates pods, and what those pods ask for. */
 export interface Workload {
   readonly kind: string;
+  readonly group: string;
   readonly namespace: string;
   readonly name: string;
   /**
@@ -36,10 +37,26 @@ export interface Workload {
  * rendered, and its pods exist once. Objects without a name get one each.
  */
 export function identityOf(workload: Workload): string | Workload {
-  const { kind, namespace, name, manifest } = workload;
+  const { kind, manifest } = workload;
   const isNamed =
     manifest.kind !== kind || nameOf(valueAt(manifest.json, ["metadata", "name"])) !== undefined;
-  return isNamed ? nameOfObject({ kind, namespace, name }) : workload;
+  return isNamed ? keyOf(workload) : workload;
+}
+
+/** What the key of an object of the cluster consists of. */
+interface NamedObject {
+  readonly kind: string;
+  readonly group: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/**
+ * The same for an object and what refers to it. Several groups may have a kind of one name, and
+ * the kinds of `apps` were in `extensions` before.
+ */
+export function keyOf({ kind, group, namespace, name }: NamedObject): string {
+  return `${kind}.${group === "extensions" ? "apps" : group} ${namespace}/${name}`;
 }
 
 type ReadWorkload =
@@ -56,6 +73,7 @@ export function readWorkload(manifest: Manifest, classes: PriorityClasses): Read
   const { priority, unknownClass } = resolvePriority(podSpec, classes);
   const workload: Workload = {
     kind: manifest.kind,
+    group: manifest.group,
     namespace: manifest.namespace,
     name: manifest.name,
     manifest,
@@ -260,6 +278,11 @@ export function workloadKindOf(manifest: Manifest): WorkloadKind | undefined {
   return found?.groups.includes(manifest.group) ? found : undefined;
 }
 
+/** The group of a kind that Kubernetes has, for a reference that does not name it. */
+export function usualGroupOf(kind: string): string {
+  return (Object.hasOwn(workloadKinds, kind) && workloadKinds[kind]?.groups[0]) || "";
+}
+
 const kindsInSmall = new Set(Object.keys(workloadKinds).map((kind) => kind.toLowerCase()));
 
 /**
@@ -288,16 +311,26 @@ const podlessGroups = new Set([
   "cert-manager.io",
   "cilium.io",
   "dapr.io",
+  "eks.amazonaws.com",
+  "elbv2.k8s.aws",
   "external-secrets.io",
+  "gateway.k8s.aws",
+  "karpenter.k8s.aws",
+  "karpenter.sh",
   "keda.sh",
+  "kueue.x-k8s.io",
   "kyverno.io",
   "lastcall.dev",
   "networking.istio.io",
+  "scheduling.volcano.sh",
+  "scheduling.x-k8s.io",
   "security.istio.io",
   "traefik.io",
 ]);
-const podlessKinds = new Set(
-  ["PodMonitor", "Probe", "PrometheusRule", "ScrapeConfig", "ServiceMonitor"].map(
+const podlessKinds = new Set([
+  ...["PodMonitor", "Probe", "PrometheusRule", "ScrapeConfig", "ServiceMonitor"].map(
     (kind) => `${kind}.monitoring.coreos.com`,
   ),
-);
+  "ClusterTrainingRuntime.trainer.kubeflow.org",
+  "TrainingRuntime.trainer.kubeflow.org",
+]);

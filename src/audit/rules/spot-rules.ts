@@ -131,7 +131,9 @@ function isHook({ manifest }: Workload): boolean {
   return keys.some((key) => key === "helm.sh/hook" || key === "argocd.argoproj.io/hook");
 }
 
-function jobSpecOf({ kind, manifest }: Workload): unknown {
+/** Of Kubernetes' own kinds: others have a Job, too, with other fields. */
+function jobSpecOf({ kind, group, manifest }: Workload): unknown {
+  if (group !== "batch") return undefined;
   if (kind === "Job") return valueAt(manifest.json, ["spec"]);
   if (kind === "CronJob") return valueAt(manifest.json, ["spec", "jobTemplate", "spec"]);
   return undefined;

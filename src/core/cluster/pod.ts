@@ -159,9 +159,13 @@ export interface PodFacts extends PodIdentity {
  * lists.
  */
 export function daemonSetOf({ namespace, controller }: PodFacts): string | undefined {
-  const { group = "apps", kind, name } = controller ?? {};
-  const isBuiltIn = kind === "DaemonSet" && (group === "apps" || group === "extensions");
-  return isBuiltIn ? `${namespace}/${name}` : undefined;
+  if (controller?.kind !== "DaemonSet" || !isOfApps(controller)) return undefined;
+  return `${namespace}/${controller.name}`;
+}
+
+/** Whether it is of Kubernetes' own group of workloads, by its name now or before. */
+export function isOfApps({ group = "apps" }: OwnerFacts): boolean {
+  return group === "apps" || group === "extensions";
 }
 
 /** A PodDisruptionBudget as a drain reads it. */

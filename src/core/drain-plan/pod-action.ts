@@ -3,6 +3,7 @@ import { cordonTaint, departingTaint, type Taint } from "../cluster/node.ts";
 import {
   type BudgetFacts,
   daemonSetOf,
+  isOfApps,
   matchesLabelSelector,
   type PodFacts,
   type PodIdentity,
@@ -214,8 +215,10 @@ function obstacle(standing: Exclude<BudgetStanding, { kind: "Free" }>): DrainRea
   return standing.kind === "Impossible" ? "BudgetImpossible" : "BudgetExhausted";
 }
 
-function canRestart(pod: PodFacts): boolean {
-  return pod.controller?.kind === "ReplicaSet" || pod.controller?.kind === "StatefulSet";
+/** Owners of other API groups may have no rollout, and are others than those of these names. */
+function canRestart({ controller }: PodFacts): boolean {
+  if (controller === undefined || !isOfApps(controller)) return false;
+  return controller.kind === "ReplicaSet" || controller.kind === "StatefulSet";
 }
 
 /**
