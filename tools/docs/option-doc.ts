@@ -13,7 +13,7 @@ export function generateOptionDocs(): Map<string, string> {
   const shared = optionsFor("version").filter(({ commands: of }) => of === "all");
   const parts = [
     `${notice}# Options`,
-    "A flag takes precedence over its environment variable, which takes precedence over the file of `--config` and the default. A switch takes `--x`, `--x=false` and `--no-x`. In a variable, commas separate the values of a repeatable option; an empty variable counts as not set. The file of `--config` is YAML with the names of options, at the top for all commands and under the name of a command for that one:",
+    "A flag takes precedence over its environment variable, which takes precedence over the file of `--config` and the default. A switch takes `--x`, `--x=false` and `--no-x`. In a variable, commas separate the values of a repeatable option; an empty variable counts as not set, and one that begins with `LASTCALL_` and is no option is reported at the start. The file of `--config` is YAML with the names of options, at the top for all commands and under the name of a command for that one:",
     '```yaml\nlog-level: debug\nrun:\n  metrics-address: ":9200"\n```',
     section("Every command", shared),
     ...commands.map((command) => section(`lastcall ${command}`, ownOptions(command))),

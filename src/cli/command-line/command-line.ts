@@ -5,6 +5,7 @@ import {
   type FlagValue,
   resolveOptions,
   spellSwitches,
+  unknownVariables,
 } from "../../config/options/resolve-options.ts";
 import { didYouMean } from "../../config/problem.ts";
 import { orList } from "../../core/reason/word-list.ts";
@@ -79,11 +80,7 @@ async function parseAndRun(
   for (const spec of specs) {
     const built = build(spec, async (flags, words) => {
       const run = await spec.load();
-      const options = resolveOptions(spec.name, {
-        flags,
-        env: io.env,
-        file: await optionsFile(flags.config, io),
-      });
+      const options = await readOptions(spec.name, flags, io);
       exitCode = await run({ options, words, io } as Parameters<typeof run>[0]);
     });
     program.addCommand(built.copyInheritedSettings(program));
@@ -222,6 +219,27 @@ function refuseFlagAsValue(
     `Cannot read --${option.name}: found no value but ${text}, ${wanted}`,
   );
 }
+
+/** A variable that does nothing is told even if the options are wrong: it may be the reason. */
+async function readOptions(
+  command: CommandSpec["name"],
+  flags: Readonly<Record<string, FlagValue>>,
+  io: CommandIo,
+) {
+  let isTold = true;
+  try {
+    const file = await optionsFile(flags.config, io);
+    const options = resolveOptions(command, { flags, env: io.env, file });
+    isTold = !options.quiet && !logsVariables.includes(command);
+    return options;
+  } finally {
+    const unknown = isTold ? unknownVariables(command, io.env) : [];
+    for (const sentence of unknown) io.err(`lastcall: ${sentence}\n`);
+  }
+}
+
+/** They log them once they run, in the format of all their lines. */
+const logsVariables: readonly string[] = ["run", "agent"];
 
 async function optionsFile(flag: FlagValue, io: CommandIo) {
   const path = flag ?? io.env.LASTCALL_CONFIG;

@@ -6,6 +6,7 @@ import { LateFallback } from "../../agent/late-fallback.ts";
 import { NoticeReporter } from "../../agent/notice-reporter.ts";
 import { clouds, typedClouds } from "../../cloud/clouds.ts";
 import { detectCloud } from "../../cloud/detect-cloud.ts";
+import { unknownVariables } from "../../config/options/resolve-options.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { NoticeSource } from "../../contracts/cloud.ts";
 import type { Cloud } from "../../contracts/cloud-descriptor.ts";
@@ -39,6 +40,8 @@ export const runAgent = (async (input: AgentInput) => {
     write: io.err,
     clock,
   });
+  for (const problem of unknownVariables("agent", io.env))
+    log.warn("variable-unknown", { problem });
   const health = new AgentHealth(clock);
   const metrics = new AgentMetrics();
   const { api, close, identify } = await cluster(input);

@@ -1,3 +1,4 @@
+import { unknownVariables } from "../../config/options/resolve-options.ts";
 import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet } from "../../contracts/cluster.ts";
 import type { KubeApi, KubeRequest } from "../../contracts/kube-api.ts";
@@ -41,6 +42,7 @@ export const runController: CommandRun<"run"> = async ({ options, io }) => {
     write: io.err,
     clock: io.clock,
   });
+  for (const problem of unknownVariables("run", io.env)) log.warn("variable-unknown", { problem });
   const fixedPolicies =
     options.filename.length === 0
       ? undefined

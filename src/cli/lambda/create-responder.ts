@@ -14,6 +14,7 @@ import {
   type MessageReading,
   readQueueMessage,
 } from "../../cloud/aws/queue/queue-message.ts";
+import { unreadVariables } from "../../config/options/unread-variable.ts";
 import { parsePolicyObject } from "../../config/policy/parse-policy-object.ts";
 import { sentenceOf } from "../../config/problem.ts";
 import type { ActionRunner, ActionRunners, SecretReader } from "../../contracts/action-runner.ts";
@@ -60,9 +61,17 @@ export interface ResponderIo {
   readonly log: Log;
 }
 
+const variables = {
+  named: ["ACTIONS", "ACTION_HOSTS", "AWS_MANAGED_TAG", "EVENT_FIELDS", "SECRETS"].map(
+    (name) => `LASTCALL_${name}`,
+  ),
+  beginning: "LASTCALL_SECRET_",
+};
+
 /** Assembles the responder from its environment. Throws CONFIG_INVALID with the field. */
 export function createResponder(io: ResponderIo): Responder {
   const { env, clock, rng, log } = io;
+  for (const problem of unreadVariables(env, variables)) log.warn("variable-unknown", { problem });
   const ec2In = ec2Clients(io);
   return new Responder({
     actions: readActions(env.LASTCALL_ACTIONS),

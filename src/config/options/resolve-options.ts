@@ -9,7 +9,8 @@ import {
   type Option,
   variableOf,
 } from "./option.ts";
-import { type OptionsOf, optionsFor } from "./options.ts";
+import { type OptionsOf, options, optionsFor } from "./options.ts";
+import { unreadVariables } from "./unread-variable.ts";
 
 /**
  * The sources of option values; a flag takes precedence over the environment, which takes
@@ -57,6 +58,18 @@ export function resolveOptions<Of extends Command>(
   for (const option of optionsFor(command)) checkCompany(option, { command, sources, resolved });
   checkStandardInput(resolved);
   return Object.freeze(resolved) as OptionsOf<Of>;
+}
+
+/** Only tests set it: the directory of the agent's service account. */
+const testVariable = "LASTCALL_ACCOUNT_FOLDER";
+
+/**
+ * One sentence for each variable that looks like an option and is none. Those of other commands
+ * count as known: they may be set for all.
+ */
+export function unknownVariables(command: Command, env: OptionSources["env"]): readonly string[] {
+  const variables = [...optionsFor(command), ...options].map(({ name }) => variableOf(name));
+  return unreadVariables(env, { named: [...variables, testVariable] });
 }
 
 /**
