@@ -20,6 +20,11 @@ describe("the list of options", () => {
     expect(new Set(letters).size).toBe(letters.length);
   });
 
+  it.each(commands)("tells of --dry-run of %s only what it does there", (command) => {
+    const { help } = optionsFor(command).find(({ name }) => name === "dry-run") ?? { help: "" };
+    expect(help.includes("Events")).toBe(command === "run");
+  });
+
   it.each(commands)("has valid defaults for %s", (command) => {
     const env = command === "agent" ? { LASTCALL_NODE_NAME: "n1" } : {};
     expect(() => resolveOptions(command, { flags: {}, env })).not.toThrow();
