@@ -3,11 +3,11 @@ import type { KubeObject } from "../contracts/kube-api.ts";
 import { type Departure, isNoticed, isUnderWay } from "../core/departure/departure.ts";
 import { withLaunchTimes } from "../core/departure/launch-time.ts";
 import { openHours } from "../core/limits/windows.ts";
-import { atTheirTurn } from "../core/plan/budget-turn.ts";
 import type { FleetPlan, PlanInput, PolicyPlan } from "../core/plan/fleet-plan.ts";
 import { fleetHeadline } from "../core/plan/headline.ts";
 import { planFleet } from "../core/plan/plan.ts";
 import { blockedNodes, policyStanding } from "../core/plan/policy-standing.ts";
+import { asTheyStand } from "../core/plan/present-hold.ts";
 import type { BadPolicy } from "../core/policy/policy.ts";
 import type { ReleaseAnswer, ReleaseAnswers } from "../core/policy/release-answer.ts";
 import { hours, type Instant, instant, minus, plus, subtractSpans } from "../core/time/time.ts";
@@ -49,7 +49,7 @@ export function boardPicture(seen: FleetView, facts: PictureFacts): BoardPicture
   }
   const { operation, ...state } = facts.state;
   const unread = unreadLists(state.missing);
-  const rows = boardRows({ ...view, departures: atTheirTurn(view.departures, plan) }, plan);
+  const rows = boardRows({ ...view, departures: asTheyStand(view.departures, plan) }, plan);
   const headline = fleetHeadline({ ...view, plan, operation, unread });
   return {
     fleet: { ...state, days: ended.days(), headline },

@@ -1,7 +1,6 @@
 import { reasonWords } from "../../board/reason-words.ts";
 import { isKnownProviderId } from "../../core/cluster/node.ts";
 import { healthy } from "../../core/limits/fleet-health.ts";
-import { atTheirTurn } from "../../core/plan/budget-turn.ts";
 import type { FleetPlan } from "../../core/plan/fleet-plan.ts";
 import { fleetHeadline, type HeadlineLine } from "../../core/plan/headline.ts";
 import { planFleet } from "../../core/plan/plan.ts";
@@ -12,6 +11,7 @@ import {
   planReport,
   planWarnings,
 } from "../../core/plan/plan-report.ts";
+import { asTheyStand } from "../../core/plan/present-hold.ts";
 import {
   answersByName,
   isKarpenters,
@@ -124,7 +124,7 @@ function waitsOf(plan: FleetPlan, { departures }: FleetSnapshot): ReadonlyMap<st
     if (heldBackTo !== undefined) waits.set(node.uid, { untilAt: heldBackTo });
     if (frozenUntil !== undefined) waits.set(node.uid, { reason: "Frozen" });
   }
-  for (const { node, status } of atTheirTurn(departures, plan)) {
+  for (const { node, status } of asTheyStand(departures, plan)) {
     const { phase, reason } = status;
     if (phase === "Held") waits.set(node.uid, { ...waits.get(node.uid), reason });
   }

@@ -189,6 +189,8 @@ export interface Candidate {
   /** Whether it was first planned before its deadline. */
   readonly plannedInTime: boolean;
   readonly isHeld: boolean;
+  /** What the record of its hold names. */
+  readonly heldBy: Reason | undefined;
   /** Whether only the departures of others keep it: nothing holds it, or a budget or wave. */
   readonly waitsForOthers: boolean;
   /** Whether a person has set `spec.hold` of its departure, which may not be due yet. */

@@ -11,11 +11,11 @@ import type { Saying, Sentence } from "../reason/english.ts";
 import { firstNames } from "../reason/first-names.ts";
 import type { Reason } from "../reason/reason.ts";
 import { earliest, type Instant } from "../time/time.ts";
-import { atTheirTurn } from "./budget-turn.ts";
 import { areWavesHalted } from "./explain-forecast.ts";
 import type { FleetPlan, PolicyPlan } from "./fleet-plan.ts";
 import type { NotPlanned } from "./not-planned.ts";
 import { blockedNodes, isInfeasible, policyStanding } from "./policy-standing.ts";
+import { asTheyStand } from "./present-hold.ts";
 
 /** `Bad`: a person has to look. `Note`: not as usual, but as somebody wanted it. */
 export type HeadlineTone = "Good" | "Note" | "Bad";
@@ -102,7 +102,7 @@ function policyLines({ plan, departures, unread = [] }: HeadlineFacts): readonly
     return [line("Policy", "Bad", { says: "headline.NoPolicies" })];
   }
   const held = Map.groupBy(
-    atTheirTurn(departures, plan).filter(
+    asTheyStand(departures, plan).filter(
       ({ status, departAt = plan.at }) => status.phase === "Held" && departAt <= plan.at,
     ),
     (one) => policyNameOf(one) ?? null,

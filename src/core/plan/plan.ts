@@ -26,6 +26,7 @@ import {
 } from "./forecast.ts";
 import type { NotPlanned } from "./not-planned.ts";
 import { type PlacedPolicy, planPolicy } from "./policy-plan.ts";
+import { isFleetHoldOver } from "./present-hold.ts";
 import { type Triage, triage } from "./triage.ts";
 
 /**
@@ -144,35 +145,41 @@ function withForecasts(
   const budgets = forecastBudgets({ plans, earlier: earlierStarts(input, groups) });
   return plans.map((plan, at) => {
     const { spacing, moved } = placed[at] as PlacedPolicy;
+    const its = health.get(plan.policy.name) ?? healthy;
     return {
       ...{ policy: plan.policy, matched: plan.matched, spacing, moved },
       outranked: plan.matched > 0 ? 0 : selectedBy(plan.policy, input.nodes).length,
       forecast: forecastPolicy({ ...plan, budgets }),
-      health: health.get(plan.policy.name) ?? healthy,
+      health: its,
       release: releaseStanding(plan.policy, plan.departures, {
         answers: input.releaseAnswers,
         at: input.at,
       }),
       waves: plan.waves,
-      ...expected(plan, groups[at] as Group, { byBudget: budgets.heldBackTo, at: input.at }),
+      ...expected(plan, groups[at] as Group, {
+        ...{ byBudget: budgets.heldBackTo, at: input.at, health: its },
+      }),
     };
   });
+}
+
+interface StartOutlook {
+  readonly byBudget: ReadonlyMap<PlannedDeparture, Instant>;
+  readonly health: FleetHealth;
+  readonly at: Instant;
 }
 
 function expected(
   plan: PlannedStarts,
   group: Group,
-  {
-    byBudget,
-    at,
-  }: { readonly byBudget: ReadonlyMap<PlannedDeparture, Instant>; readonly at: Instant },
+  { byBudget, health, at }: StartOutlook,
 ): Pick<PolicyPlan, "departures" | "held"> {
   const { freezeUntil } = plan.policy.gates;
   const departures = withExpected(plan, group, byBudget).map((one) => {
     const frozenUntil = freezeUntil && frozenTo(one, freezeUntil);
     return frozenUntil === undefined ? one : { ...one, frozenUntil };
   });
-  return { departures, held: heldBack(group, departures, at) };
+  return { departures, held: heldBack(group, departures, { at, health, waves: plan.waves }) };
 }
 
 /** A deadline overrides a freeze, but not for a node that was overdue from the start. */
@@ -218,14 +225,15 @@ function withExpected(
 function heldBack(
   { candidates }: Group,
   departures: readonly PlannedDeparture[],
-  at: Instant,
+  { at, ...standing }: Pick<PolicyPlan, "health" | "waves"> & { readonly at: Instant },
 ): number {
   const planned = new Map(departures.map((one) => [one.node.uid, one]));
-  return candidates.filter(({ node, isHeld, isHeldByPerson }) => {
+  return candidates.filter(({ node, isHeld, heldBy, isHeldByPerson }) => {
     const its = planned.get(node.uid);
     const waits = its?.frozenUntil ?? its?.heldBackTo;
     if (isHeldByPerson || waits !== undefined) return true;
-    return its !== undefined && its.departAt <= at && isHeld;
+    if (its === undefined || its.departAt > at) return false;
+    return isHeld && !isFleetHoldOver(heldBy, standing);
   }).length;
 }
 

@@ -79,6 +79,7 @@ export function triage(node: NodeFacts, context: TriageInput): Triage {
       keptAt: keptInstant(departure, node),
       keptDeadlineAt: departure?.deadlineAt,
       plannedInTime: plannedAt <= deadlineAt,
+      heldBy: departure?.status.phase === "Held" ? departure.status.reason : undefined,
       isHeld: departure?.status.phase === "Held" || departure?.isResting === true,
       isHeldByPerson: departure?.hold === true,
       waitsForBudget: isHeldBy(departure, "BudgetSpent"),
