@@ -1,6 +1,7 @@
 import type { NodeFacts } from "../core/cluster/node.ts";
 import type { Decision } from "../core/departure/decision.ts";
 import { interruptionOf } from "../core/notice/interruption.ts";
+import { strayRequest } from "../core/notice/machine-evidence.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import { RunningMachines, type RunningMachinesOptions } from "./departure/running-machine.ts";
 
@@ -33,6 +34,9 @@ export class UnbegunEnds {
     if (event !== "NodeGone" && event !== "MachineReplaced") return note;
     const fresh = await this.#options.readNode(departure.node.name);
     if (interruptionOf(departure, fresh)?.event !== event) return undefined;
+    const detail = strayRequest(departure, fresh);
+    if (detail !== undefined)
+      return { ...note, event: "Cancelled", reason: "WrongMachine", detail };
     return this.#running.withEvidence(note, { departure, policy }, signal);
   }
 }

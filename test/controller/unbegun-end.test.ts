@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { InstanceReleaser } from "../../src/contracts/cloud.ts";
 import { seconds } from "../../src/core/time/time.ts";
-import { ModelWorld, nodes, spotPolicy } from "../support/model-world.ts";
+import { departures, ModelWorld, nodes, spotPolicy } from "../support/model-world.ts";
 
 type Start = Parameters<ModelWorld["startController"]>[1];
 
@@ -33,6 +33,45 @@ describe("a node that is gone before its departure starts", () => {
     const world = await deleteNodes(100, { releaserFor: () => silent });
     const ended = Array.from({ length: 100 }, (_, at) => world.statusOf(`n${at + 1}`).phase);
     expect(new Set(ended)).toEqual(new Set(["Ended"]));
+  });
+});
+
+describe("a request about a machine that nobody has seen", () => {
+  async function ask(node: Readonly<Record<string, string>>, later?: () => void) {
+    const world = new ModelWorld();
+    for (const name of ["n0", "n1"]) world.addNode(name, "a");
+    spotPolicy(world, { lifetime: { max: "24h" } });
+    const stop = new AbortController();
+    const running = world.startController(stop.signal);
+    await world.pass(seconds(30));
+    later?.();
+    const { uid = "" } = world.get(`${nodes}/n1`)?.metadata ?? {};
+    world.create(departures, {
+      apiVersion: "lastcall.dev/v1alpha1",
+      kind: "Departure",
+      metadata: { name: "asked" },
+      spec: { node: { name: "n1", uid, ...node }, cause: "Manual", source: "person" },
+    });
+    await world.pass(seconds(15));
+    stop.abort();
+    await running;
+    return world.get(`${departures}/asked`)?.status as { message?: string } | undefined;
+  }
+  const wrong = { phase: "Ended", outcome: "Cancelled", reason: "WrongMachine" };
+
+  it.each([
+    ["another uid", { uid: "0b5b2f0e-5a4e-4b6f-9f0f-000000000000" }],
+    ["another machine", { providerID: "gce://project-1/europe-west1-b/another" }],
+  ])("is not the end of the machine that the Node has: %s", async (_, node) => {
+    const status = await ask(node);
+    expect(status).toMatchObject(wrong);
+    expect(status?.message).toMatch(/: the Node n1 had .+ before the departure was requested\.$/);
+  });
+
+  it("proves nothing if no such Node exists and no cloud can be asked", async () => {
+    const status = await ask({ name: "n7" });
+    expect(status).toMatchObject(wrong);
+    expect(status?.message).toMatch(/: no Node n7 has the uid .+, and it names no providerID\.$/);
   });
 });
 

@@ -1,5 +1,6 @@
 import type { MachineState } from "../cluster/machine.ts";
 import { existedAt } from "../cluster/machine-age.ts";
+import type { NodeFacts } from "../cluster/node.ts";
 import { type Departure, isNoticed } from "../departure/departure.ts";
 import type { PhaseResult } from "../departure/ledger.ts";
 import type { Instant } from "../time/time.ts";
@@ -15,6 +16,32 @@ export function isInDoubt({ event, reason }: PhaseResult, departure: Departure):
   const isCloudsWord = stands && departure.cause !== "NodeShutdown";
   if (isCloudsWord || !(isReplaced || event === "NodeGone")) return false;
   return departure.node.providerID !== undefined && departure.createdAt !== undefined;
+}
+
+/**
+ * What shows that a user's request which has not started was about another machine from the start,
+ * or that nothing shows its machine ever to have existed: then the cloud has taken none. `node` is
+ * the Node of its name. A uid ends with its Node, and the API server lets nobody change a
+ * providerID (kubernetes `pkg/apis/core/validation/validation.go`, ValidateNodeUpdate).
+ */
+export function strayRequest(
+  { cause, node: asked, createdAt, noticedAt, status }: Departure,
+  node: NodeFacts | undefined,
+): string | undefined {
+  const isOnlyAsked = cause === "Manual" && noticedAt === undefined;
+  if (!isOnlyAsked || status.startedAt !== undefined) return undefined;
+  const { name, uid, providerID } = asked;
+  const isOlder =
+    createdAt !== undefined && node?.createdAt !== undefined && node.createdAt < createdAt;
+  if (isOlder && node.uid !== uid) {
+    return `the Node ${name} had the uid ${node.uid} before the departure was requested`;
+  }
+  if (isOlder && providerID !== undefined && providerID !== node.providerID) {
+    const known = node.providerID === undefined ? "no providerID" : node.providerID;
+    return `the Node ${name} had ${known} before the departure was requested`;
+  }
+  if (node?.uid === uid || providerID !== undefined) return undefined;
+  return `no Node ${name} has the uid ${uid}, and it names no providerID`;
 }
 
 /**

@@ -99,6 +99,8 @@ function leftBy(departure: Departure, { former }: Pass): string | undefined {
     const { startedAt, outcome } = one.status;
     const stayed = outcome === "RolledBack" || outcome === "Cancelled" || outcome === "Failed";
     if (one.uid === departure.uid || stayed) return false;
+    // A request that names another Node with this uid is about neither.
+    if (one.node.name !== departure.node.name) return false;
     if (startedAt === undefined && standing(one) <= standing(departure)) return false;
     return mayBeSameMachine(one.node, departure.node);
   })?.name;
