@@ -126,7 +126,7 @@ function layOut(rows: readonly (readonly TextCell[])[], paint: Paint): string {
   return lines.join("\n");
 }
 
-/** One block per rule and platform: what it is, where it is, and what to do. */
+/** One block per rule and platform: what it is, where it is, and what to do about each. */
 function findingLines(report: AuditReport, { paint, rows }: Style): readonly string[] {
   const blocks = Map.groupBy(
     toldFindings(report.findings),
@@ -139,10 +139,16 @@ function findingLines(report: AuditReport, { paint, rows }: Style): readonly str
     const platform = first.platforms.length === 0 ? "" : ` on ${first.platforms.join(", ")}`;
     const title = `\n${paint(severityTone[first.severity], first.severity)} ${paint("strong", first.rule)}${platform} (${findings.length})`;
     const shown = findings.slice(0, Math.min(left, Number.isFinite(rows) ? 3 : left));
-    left -= shown.length + 2;
     const more = findings.length - shown.length;
     const rest = more > 0 ? [paint("dim", `  … and ${more} more`)] : [];
-    return [title, ...shown.map(findingLine), ...rest, paint("dim", `  fix: ${first.fix}`)];
+    const byFix = [...Map.groupBy(shown, ({ fix }) => fix)];
+    left -= shown.length + byFix.length + 1;
+    const lines = byFix.flatMap(([fix, alike], place) => [
+      ...alike.map(findingLine),
+      ...(place === byFix.length - 1 ? rest : []),
+      paint("dim", `  fix: ${fix}`),
+    ]);
+    return [title, ...lines];
   });
 }
 

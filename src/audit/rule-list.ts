@@ -10,6 +10,7 @@ import {
 import { pdbBlocksForever, pdbMissing, twoPdbs } from "./rules/disruption-budget-rules.ts";
 import { gangOnSpot } from "./rules/gang-rules.ts";
 import { localData } from "./rules/local-data-rules.ts";
+import { unreadableMark } from "./rules/mark-rules.ts";
 import {
   execSigtermLost,
   graceCut,
@@ -30,6 +31,7 @@ export const ruleList: readonly Rule[] = [
   singleReplica,
   noSpread,
   spreadSelectsNothing,
+  unreadableMark,
   localData,
   criticalOnSpot,
   gangOnSpot,

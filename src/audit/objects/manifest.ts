@@ -63,7 +63,9 @@ export function readManifest(
     apiVersion,
     group,
     kind,
-    namespace: nameOf(metadata.namespace) || defaultNamespace,
+    namespace: clusterKinds.has(`${group}/${kind}`)
+      ? ""
+      : nameOf(metadata.namespace) || defaultNamespace,
     name: nameOf(metadata.name) ?? nameOf(metadata.generateName) ?? "unnamed",
     labels: textMapOf(metadata.labels),
     annotations: textMapOf(metadata.annotations),
@@ -76,13 +78,20 @@ export function groupIn(apiVersion: string): string {
   return apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
 }
 
-/** The name of an object in reports: `Deployment default/web`. */
+/** Kinds of the audit's input that are in no namespace. */
+const clusterKinds: ReadonlySet<string> = new Set([
+  ...["/Node", "/Namespace", "/PersistentVolume"],
+  ...["scheduling.k8s.io/PriorityClass", "storage.k8s.io/StorageClass"],
+]);
+
+/** The name of an object in reports: `Deployment default/web`, `Node n1`. */
 export function nameOfObject(object: {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
 }): string {
-  return `${object.kind} ${object.namespace}/${object.name}`;
+  const { kind, namespace, name } = object;
+  return namespace === "" ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
 }
 
 /**

@@ -229,6 +229,27 @@ export function holdOf(node: NodeFacts): Hold {
 }
 
 /**
+ * How `holdOf` understands the value of an annotation; undefined for any that is no mark of a node.
+ */
+export function nodeMarkReading(key: string, value: string): MarkReading | undefined {
+  if (foreignHolds.some((mark) => mark === key)) return isSwitch(value) ? "Readable" : "Ignored";
+  if (key !== holdAnnotation) return undefined;
+  const isTimed = parseInstant(value) !== undefined || parseDuration(value) !== undefined;
+  return isSwitch(value) || isTimed ? "Readable" : "CountsAsTrue";
+}
+
+/**
+ * How the value of a mark is understood. `CountsAsTrue` and `Ignored`: it cannot be read, and holds
+ * for good, or has no effect.
+ */
+export type MarkReading = "Readable" | "CountsAsTrue" | "Ignored";
+
+/** Whether a mark is set or not; an empty value counts as not set. */
+export function isSwitch(value: string): boolean {
+  return value === "true" || value === "false" || value === "";
+}
+
+/**
  * Taints by which other tools mark the nodes that they remove: Karpenter's disruption controller
  * (the second key before 1.0), cluster-autoscaler's scale-down, and the tools of each cloud. Tools
  * that only cordon (an EKS managed node group, kubectl) are recognized by the cordon.

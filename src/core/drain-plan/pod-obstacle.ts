@@ -1,3 +1,4 @@
+import { isSwitch, type MarkReading } from "../cluster/node.ts";
 import type { PodFacts } from "../cluster/pod.ts";
 import type { DrainReason } from "../departure/drain-reason.ts";
 import { inEnglish } from "../reason/english.ts";
@@ -32,6 +33,14 @@ export function disturbanceMark(pod: PodFacts, now: Instant): DisturbanceMark | 
     if (mark !== undefined && outlasts(mark, longest)) longest = mark;
   }
   return longest;
+}
+
+/** Undefined for any annotation that is no mark of a pod. */
+export function podMarkReading(key: string, value: string): MarkReading | undefined {
+  if (key === safeToEvict) return isSwitch(value) ? "Readable" : "Ignored";
+  if (!timed.some(([mark]) => mark === key)) return undefined;
+  const isReadable = isSwitch(value) || parseDuration(value) !== undefined;
+  return isReadable ? "Readable" : "CountsAsTrue";
 }
 
 const keys = [...timed.map(([key]) => key), safeToEvict];
