@@ -158,7 +158,6 @@ function fixOf(value: string, timed: readonly string[]): string {
   const expected = `${forms.slice(0, -1).join(", ")}${forms.length > 2 ? "," : ""} or ${forms.at(-1)}`;
   const meant = markMeant(value);
   // A duration is no form of a mark that takes a boolean alone.
-  const isForm = meant !== undefined && (timed.length > 0 || meant.startsWith('"'));
-  if (!isForm) return `Write ${expected}`;
-  return `Write ${meant.startsWith('"') ? meant : JSON.stringify(meant)}; expected are ${expected}`;
+  const isForm = meant !== undefined && (timed.length > 0 || forms.includes(meant));
+  return isForm ? `Write ${meant}; expected are ${expected}` : `Write ${expected}`;
 }

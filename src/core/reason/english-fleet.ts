@@ -110,7 +110,7 @@ export const englishLimit = {
   Unheard: "the API server has sent nothing about {kind} for more than {silentMs}",
   NotReplaced: "nothing has replaced {node} since {sinceAt}[, and {more} more]",
   HoldUnreadable:
-    '{mark}, whose value {value} cannot be read ([{meant}? ]expected "true", 4h or 2026-12-01T00:00:00Z)',
+    '{mark}, whose value {value} cannot be read ([{meant}? ]expected "true", "4h" or "2026-12-01T00:00:00Z")',
   Cloud: "cloud",
   NodeObject: "Node object",
 } as const;

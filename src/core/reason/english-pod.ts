@@ -65,7 +65,7 @@ export const englishDrain = {
   DeletedAfter:
     "it is deleted after {afterSeconds} s[, with its grace period truncated from {wantedGraceSeconds} s to {graceSeconds} s,|[ with {graceSeconds} s of grace,]] if it is still blocked",
   GraceCut: "grace period truncated from {wantedGraceSeconds} s to {graceSeconds} s",
-  MarkUnreadable: '{mark}: {value}, which cannot be read ([{meant}? ]expected "true" or 2h)',
+  MarkUnreadable: '{mark}: {value}, which cannot be read ([{meant}? ]expected "true" or "2h")',
   NoPods: "no pods to evict",
   Account:
     "{pods} {pods?pod|pods} in {tookSeconds} s, planned within {plannedSeconds} s[, {cutAsPlanned} with a truncated grace period, as planned][, {cut} with a truncated grace period (planned: {plannedCut})][, none with a truncated grace period (planned: {missedCut})][, {forced} forced][, {left} left behind ({names})]",

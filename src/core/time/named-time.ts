@@ -108,12 +108,16 @@ function spanText(span: Millis): string {
   return `in ${formatRounded(millis(Math.round(span / unitMs) * unitMs))}`;
 }
 
-/** The value of an annotation such as `lastcall.dev/hold` that is meant by `yes` or `4 hours`. */
+/**
+ * The value of an annotation such as `lastcall.dev/hold` that is meant by `yes` or `4 hours`, with
+ * its quotes: YAML reads a bare `true` as a boolean, which no annotation may have.
+ */
 export function markMeant(text: string): string | undefined {
   const word = text.trim();
   if (/^(?:true|yes|on)$/i.test(word)) return '"true"';
   if (/^(?:false|no|off)$/i.test(word)) return '"false"';
-  return durationMeant(word) ?? instantMeant(word);
+  const meant = durationMeant(word) ?? instantMeant(word);
+  return meant && JSON.stringify(meant);
 }
 
 /** The instant that is meant by `2026-12-01` or `2026-12-01 22:00`, in UTC. */

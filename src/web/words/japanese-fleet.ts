@@ -114,7 +114,7 @@ export const japaneseLimit: Readonly<Record<keyof typeof englishLimit, string>> 
   Unheard: "API サーバーから {kind} について {silentMs} 以上何も届いていない",
   NotReplaced: "{sinceAt} から {node}[ ほか {more} 台]の代わりがない",
   HoldUnreadable:
-    '{mark}（値 {value} は読み取れません[（{meant} ですか）]。"true"、4h、2026-12-01T00:00:00Z などと書きます）',
+    '{mark}（値 {value} は読み取れません[（{meant} ですか）]。"true"、"4h"、"2026-12-01T00:00:00Z" などと書きます）',
   Cloud: "クラウド",
   NodeObject: "Node オブジェクト",
 };

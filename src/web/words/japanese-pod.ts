@@ -55,7 +55,7 @@ export const japaneseDrain: Readonly<Record<keyof typeof englishDrain, string>> 
   DeletedAfter: "ブロックが続けば {afterSeconds} 秒後に削除されます",
   GraceCut: "猶予は {wantedGraceSeconds} 秒から {graceSeconds} 秒に短縮されます",
   MarkUnreadable:
-    '{mark}: {value}（読み取れません[（{meant} ですか）]。"true"、2h などと書きます）',
+    '{mark}: {value}（読み取れません[（{meant} ですか）]。"true"、"2h" などと書きます）',
   NoPods: "退避する Pod はありませんでした",
   Account:
     "{pods} 個の Pod が {tookSeconds} 秒で退避（計画は {plannedSeconds} 秒以内）[、猶予短縮 {cutAsPlanned}][、猶予短縮 {cut}、計画の短縮 {plannedCut}][、計画の短縮 {missedCut}][、強制 {forced}][、残留 {left}（{names}）]",

@@ -7,24 +7,34 @@ import type { VNode } from "../preact.ts";
 import { type Language, momentText, spanText } from "./time-text.ts";
 import { translated } from "./translated.ts";
 
-const writtenInstants = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
+/** What somebody has written or is to write: a value in quotes, and the forms that are expected. */
+const literal = /"(?:[^"\\]|\\.)*"|\bexpected [^;]*/;
+
+const writtenInstant = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/;
 
 /** `15m59s350ms`: with more than one part, or milliseconds; hardly ever a name. */
-const durations =
-  /(?<![\w.-])(?=(?:\d+[hms]+){2}|\d+ms)(?:\d+h)?(?:\d+m(?!s))?(?:\d+s)?(?:\d+ms)?(?![\w.-])/g;
+const duration =
+  /(?<![\w.-])(?=(?:\d+[hms]+){2}|\d+ms)(?:\d+h)?(?:\d+m(?!s))?(?:\d+s)?(?:\d+ms)?(?![\w.-])/;
 
-/** The core writes instants in UTC to the millisecond; people read their own clock. */
+const times = new RegExp(
+  `${literal.source}|(?<at>${writtenInstant.source})|(?<span>${duration.source})`,
+  "g",
+);
+
+/**
+ * The core writes instants in UTC to the millisecond; people read their own clock. What they are to
+ * type stays as it is.
+ */
 export function withLocalTimes(
   text: string,
   about: { readonly now: number; readonly language: Language },
 ): string {
-  const local = text.replaceAll(writtenInstants, (found) => {
-    const at = parseInstant(found);
-    return at === undefined ? found : momentText(at, about.now, about.language);
-  });
-  return local.replaceAll(durations, (found) => {
-    const span = parseDuration(found);
-    return span === undefined ? found : spanText(span, about.language);
+  return text.replaceAll(times, (found, ...rest) => {
+    const { at, span } = rest.at(-1) as { readonly at?: string; readonly span?: string };
+    const instant = parseInstant(at ?? "");
+    if (instant !== undefined) return momentText(instant, about.now, about.language);
+    const ms = span === undefined ? undefined : parseDuration(span);
+    return ms === undefined ? found : spanText(ms, about.language);
   });
 }
 
@@ -59,12 +69,14 @@ export function Sentence({ text, view, class: name = "why" }: SentenceProps): VN
 /** Longer names are cut in a list, which is read at a glance. */
 const nameColumns = 26;
 
-/** As `readable`, with its long names cut; no line ends at a cut. */
+/** As `readable`, with its long names cut; no line ends within such a name. */
 export function readableAtOnce(
   text: Saying,
   about: { readonly now: number; readonly language: Language },
 ): string {
-  return withCutNames(readable(text, about), nameColumns).replaceAll(/…(?=\S)/g, "…\u2060");
+  return withCutNames(readable(text, about), nameColumns).replaceAll(/[^\s(]*…\S*/g, (name) =>
+    name.replaceAll(/[-…](?=\S)/g, "$&\u2060"),
+  );
 }
 
 /** As `Sentence`, with its long names cut. */
