@@ -102,7 +102,7 @@ const mayImportInCore: Readonly<Record<string, readonly string[]>> = {
   notice: ["time", "reason", "cluster", "policy", "departure", "cloud/facts"],
   limits: ["time", "reason", "cluster", "policy", "departure"],
   capacity: ["cluster", "policy"],
-  action: ["time", "json", "cluster", "policy", "departure"],
+  action: ["time", "reason", "json", "cluster", "policy", "departure"],
   "drain-plan": ["time", "reason", "cluster", "policy", "departure", "capacity"],
   drain: [
     ...["time", "chance", "reason", "cluster", "policy", "departure", "capacity", "drain-plan"],

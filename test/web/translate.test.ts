@@ -242,6 +242,15 @@ describe("in Japanese", () => {
       "n1 は、前の依頼に代えて 2026-11-20T09:30:00Z に出発します（期限 2026-11-20T10:30:00Z）",
     ],
     ["Due: n1 is leaving now.", "n1 は出発中です。"],
+    [
+      "n1 stays, because its departure was cancelled: the node was uncordoned.",
+      "n1 は出発が取り消されたため残ります: ノードの cordon が解除されました。",
+    ],
+    [
+      "n1 was skipped, because nothing shows its machine to be the one of its departure: no Node n1 has the uid 0b5b2f0e, and it names no providerID.",
+      "n1 はマシンが出発の対象と同じであると確認できないため対象外です: uid が 0b5b2f0e の Node n1 はなく、providerID の指定もありません。",
+    ],
+    ["previously planned for 2026-11-20T09:30:00.000Z", "もとの予定は 2026-11-20T09:30:00.000Z"],
   ])("%s is translated", (english, text) => {
     expect(japanese(english)).toBe(text);
   });

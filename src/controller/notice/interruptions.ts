@@ -18,7 +18,8 @@ import {
   reactionTo,
 } from "../../core/notice/interruption.ts";
 import type { Policy } from "../../core/policy/policy.ts";
-import { formatInstant, type Instant, type Millis, plus, seconds } from "../../core/time/time.ts";
+import { inEnglish } from "../../core/reason/english.ts";
+import { type Instant, type Millis, plus, seconds } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
 import type { ActiveDepartures } from "../departure/active-departures.ts";
 import type { DepartureWriter } from "../departure-writer.ts";
@@ -202,7 +203,7 @@ export function tellIfLeft(
 /** The superseded planned instant, kept in the timeline. */
 function earlierPlan({ departAt }: Departure, now: Instant): string | undefined {
   const isAhead = departAt !== undefined && departAt > now;
-  return isAhead ? `previously planned for ${formatInstant(departAt)}` : undefined;
+  return isAhead ? inEnglish({ says: "detail.PlannedBefore", departAt }) : undefined;
 }
 
 function isToBegin({ status }: Departure): boolean {

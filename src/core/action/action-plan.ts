@@ -8,6 +8,7 @@ import {
   type Phase,
 } from "../departure/departure.ts";
 import type { Action, ActionPoint, ActionSpec, Cause } from "../policy/action.ts";
+import { inEnglish } from "../reason/english.ts";
 import { formatInstant, type Instant, seconds } from "../time/time.ts";
 import type { TemplateFacts } from "./template.ts";
 
@@ -64,7 +65,7 @@ function openedAgain(before: ActionRecord, again: ActionRecord): ActionRecord {
 /** What the action would have done is no longer known. */
 function withoutPolicy(record: ActionRecord): ActionRecord {
   if (!isUnfinished(record)) return record;
-  const detail = "the policy no longer has this action";
+  const detail = inEnglish({ says: "detail.ActionGone" });
   return { ...record, state: "Failed", result: "ACTION_UNSUPPORTED", detail };
 }
 
@@ -72,7 +73,7 @@ function newRecord(action: Action, cause: Cause): ActionRecord {
   const { name, at, how } = action;
   const record = { name, kind: how.kind, at, attempts: 0 };
   if (isFor(action, cause)) return { ...record, state: "Pending" };
-  const detail = `not for the cause ${cause}`;
+  const detail = inEnglish({ says: "detail.ActionForeign", cause });
   return { ...record, state: "Skipped", result: "CauseExcluded", detail };
 }
 
@@ -81,7 +82,7 @@ function isFor({ causes }: Pick<Action, "causes">, cause: Cause): boolean {
 }
 
 function dryRecord({ name, at, how }: Action): ActionRecord {
-  const why = { result: "DryRun", detail: "the policy has dryRun set" };
+  const why = { result: "DryRun", detail: inEnglish({ says: "detail.ActionDryRun" }) };
   return { name, kind: how.kind, at, attempts: 0, state: "Skipped", ...why };
 }
 
@@ -137,7 +138,7 @@ export function recordsAtEnd(
 ): readonly ActionRecord[] {
   return records.map((record) => {
     if (record.at === "AtEnd" || !isUnfinished(record) || underWay(record.name)) return record;
-    const detail = "the departure ended first";
+    const detail = inEnglish({ says: "detail.ActionTooLate" });
     if (record.state === "Pending") {
       return { ...record, state: "Skipped", result: "NotReached", detail };
     }

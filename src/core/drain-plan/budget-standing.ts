@@ -4,6 +4,7 @@ import {
   type OwnerFacts,
   type PodFacts,
 } from "../cluster/pod.ts";
+import { inEnglish } from "../reason/english.ts";
 
 /** Whether PodDisruptionBudgets currently allow the eviction of one pod. */
 export type BudgetStanding =
@@ -69,7 +70,12 @@ export function budgetStanding(
     return { kind: "Impossible", budget: name, detail, singleReplica };
   }
   if (!budget.observed) return { kind: "Free", budget: name };
-  const detail = `${name} needs ${budget.desiredHealthy} healthy and has ${budget.currentHealthy}`;
+  const detail = inEnglish({
+    says: "detail.BudgetExhausted",
+    budget: name,
+    wanted: budget.desiredHealthy,
+    ready: budget.currentHealthy,
+  });
   return { kind: "Exhausted", budget: name, detail, singleReplica };
 }
 

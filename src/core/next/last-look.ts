@@ -5,6 +5,7 @@ import { type PhaseResult, wasDrained } from "../departure/ledger.ts";
 import { withLeftBehind } from "../drain/drain-progress.ts";
 import { planDrain } from "../drain-plan/drain-plan.ts";
 import { machineLost, wholeIdentity } from "../notice/machine-lost.ts";
+import { inEnglish } from "../reason/english.ts";
 import { millis } from "../time/time.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
 import { inPresentTime } from "./pod-deadline.ts";
@@ -17,7 +18,7 @@ import { givenBack, isOurs } from "./without-record.ts";
  */
 export const deletedBefore: PhaseResult = {
   ...{ event: "GaveUp", reason: "CancelledByPerson" },
-  detail: "the Departure was deleted",
+  detail: inEnglish({ says: "detail.DepartureDeleted" }),
 };
 
 /**

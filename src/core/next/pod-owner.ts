@@ -1,12 +1,13 @@
 import type { PodFacts } from "../cluster/pod.ts";
 import type { PhaseResult } from "../departure/ledger.ts";
 import { machineLost, wholeIdentity } from "../notice/machine-lost.ts";
+import { inEnglish } from "../reason/english.ts";
 import type { Evaluation } from "./evaluation.ts";
 
 /** The result for a Departure that no longer exists. */
 const departureDeleted: PhaseResult = {
   ...{ event: "Cancelled", reason: "CancelledByPerson" },
-  detail: "the Departure was deleted",
+  detail: inEnglish({ says: "detail.DepartureDeleted" }),
 };
 
 /**

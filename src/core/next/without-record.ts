@@ -3,6 +3,7 @@ import { isVoluntary } from "../departure/departure.ts";
 import type { PhaseResult } from "../departure/ledger.ts";
 import { departureAnnotation } from "../notice/interruption.ts";
 import { machineLost } from "../notice/machine-lost.ts";
+import { inEnglish } from "../reason/english.ts";
 import { minutes } from "../time/time.ts";
 import { isCloudsToTake } from "./cloud-takes.ts";
 import type { Evaluation, StepFinding } from "./evaluation.ts";
@@ -41,8 +42,8 @@ export function givenBack(
   { departure }: Pick<Evaluation, "departure">,
 ): Pick<PhaseResult, "reason" | "detail"> {
   return annotations[departureAnnotation] === departure.name
-    ? { reason: "CancelledByPerson", detail: "the node was uncordoned" }
-    : { reason: "RolledBackByRule", detail: "by a leader that could not record it" };
+    ? { reason: "CancelledByPerson", detail: inEnglish({ says: "detail.NodeUncordoned" }) }
+    : { reason: "RolledBackByRule", detail: inEnglish({ says: "detail.Unrecorded" }) };
 }
 
 /**

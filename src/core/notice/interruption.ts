@@ -20,6 +20,7 @@ import {
 import { type PhaseEvent, phaseAfter } from "../departure/ledger.ts";
 import type { Cause } from "../policy/action.ts";
 import { defaultPolicy, type NoticeReaction, type Policy, selectPolicy } from "../policy/policy.ts";
+import { inEnglish, type Sentence } from "../reason/english.ts";
 import { explain, type Reason } from "../reason/reason.ts";
 import { earlier, hours, type Instant, later, type Millis, plus } from "../time/time.ts";
 import { isMarkGone } from "./node-notice.ts";
@@ -54,7 +55,7 @@ function lookAt(departure: Departure, node: NodeFacts | undefined): Interruption
   const identity = compareIdentity(departure.node, node);
   if (identity === "OtherNode") return { event: "NodeGone", reason: "NodeGone" };
   if (identity !== "Same") return replacement(identity, node);
-  if (departure.deletionAt !== undefined) return cancelled("the Departure was deleted");
+  if (departure.deletionAt !== undefined) return cancelled({ says: "detail.DepartureDeleted" });
   if (departure.withdrawnAt !== undefined || isMarkGone(departure, node)) {
     return { event: "Withdrawn", reason: "NoticeWithdrawn" };
   }
@@ -87,10 +88,10 @@ function isToBeginAnew({ cause, noticedAt, status }: Departure): boolean {
  */
 function cancellation(departure: Departure, node: NodeFacts): Interruption | undefined {
   const ours = node.annotations[departureAnnotation] === departure.name;
-  if (ours && !node.unschedulable) return cancelled("the node was uncordoned");
-  if (departure.hold) return cancelled("the Departure has spec.hold set");
+  if (ours && !node.unschedulable) return cancelled({ says: "detail.NodeUncordoned" });
+  if (departure.hold) return cancelled({ says: "detail.DepartureHeld" });
   if (departure.cause === "Planned" && isHeldAnew(departure, node)) {
-    return cancelled(`the node has the annotation ${holdAnnotation}`);
+    return cancelled({ says: "detail.NodeMarked", mark: holdAnnotation });
   }
   return undefined;
 }
@@ -110,8 +111,8 @@ function isHeldAnew(departure: Departure, node: NodeFacts): boolean {
   return deadlineAt === undefined || plannedAt > deadlineAt || startedAt < deadlineAt;
 }
 
-function cancelled(detail: string): Interruption {
-  return { event: "Cancelled", reason: "CancelledByPerson", detail };
+function cancelled(why: Sentence): Interruption {
+  return { event: "Cancelled", reason: "CancelledByPerson", detail: inEnglish(why) };
 }
 
 /** Whether the node carries the departure's marks, and they are not about to be removed. */

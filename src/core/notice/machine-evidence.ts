@@ -3,6 +3,7 @@ import { existedAt } from "../cluster/machine-age.ts";
 import type { NodeFacts } from "../cluster/node.ts";
 import { type Departure, isNoticed } from "../departure/departure.ts";
 import type { PhaseResult } from "../departure/ledger.ts";
+import { inEnglish } from "../reason/english.ts";
 import type { Instant } from "../time/time.ts";
 
 /**
@@ -34,14 +35,14 @@ export function strayRequest(
   const isOlder =
     createdAt !== undefined && node?.createdAt !== undefined && node.createdAt < createdAt;
   if (isOlder && node.uid !== uid) {
-    return `the Node ${name} had the uid ${node.uid} before the departure was requested`;
+    return inEnglish({ says: "detail.OtherUid", node: name, uid: node.uid });
   }
   if (isOlder && providerID !== undefined && providerID !== node.providerID) {
-    const known = node.providerID === undefined ? "no providerID" : node.providerID;
-    return `the Node ${name} had ${known} before the departure was requested`;
+    const { providerID: known } = node;
+    return inEnglish({ says: "detail.OtherProviderID", node: name, providerID: known });
   }
   if (node?.uid === uid || providerID !== undefined) return undefined;
-  return `no Node ${name} has the uid ${uid}, and it names no providerID`;
+  return inEnglish({ says: "detail.NoSuchNode", node: name, uid });
 }
 
 /**
@@ -67,12 +68,12 @@ export function inTheLightOf<Result extends PhaseResult>(
       return found;
     case "Runs": {
       if (found.event === "MachineReplaced") return { ...found, reason: "MachineRebooted" };
-      const detail = "its Node was deleted, and its machine still runs";
+      const detail = inEnglish({ says: "detail.NodeDeleted" });
       return { ...found, event: "Cancelled", reason: "CancelledByPerson", detail };
     }
     case "Unknown": {
       const reason = found.event === "NodeGone" ? "NodeGone" : "WrongMachine";
-      const detail = "its cloud does not show whether the machine still runs";
+      const detail = inEnglish({ says: "detail.MachineUnknown" });
       return { ...found, event: "Cancelled", reason, detail };
     }
   }

@@ -17,6 +17,7 @@ import {
   type ReleaseVerdict,
   releaseVerdict,
 } from "../policy/release-answer.ts";
+import { inEnglish } from "../reason/english.ts";
 import { earlier, type Instant, minus, minutes, plus, seconds } from "../time/time.ts";
 import type { PlannedDeparture } from "./fleet-plan.ts";
 import type { NotPlanned } from "./not-planned.ts";
@@ -80,11 +81,13 @@ export function isLeavingByAnother(departure: Departure, pass: Pass): boolean {
  */
 export function takenBy(departure: Departure, pass: Pass): string | undefined {
   const leader = leftBy(departure, pass);
-  if (leader !== undefined) return `it left with departure ${leader}`;
+  if (leader !== undefined) return inEnglish({ says: "detail.LeftWith", departure: leader });
   // The tool may merely have acted on the cloud's notice.
   if (isNoticed(departure)) return undefined;
   const { leftTo } = departure.status;
-  return leftTo !== undefined && removesNodes(leftTo) ? `${leftTo} removed it` : undefined;
+  return leftTo !== undefined && removesNodes(leftTo)
+    ? inEnglish({ says: "detail.RemovedBy", tool: leftTo })
+    : undefined;
 }
 
 /**

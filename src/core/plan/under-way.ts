@@ -3,6 +3,7 @@ import { type Departure, isNoticed, isVoluntary } from "../departure/departure.t
 import { isKnownPhase, type PhaseResult } from "../departure/ledger.ts";
 import { interruptionOf, policyFor } from "../notice/interruption.ts";
 import { defaultPolicy } from "../policy/policy.ts";
+import { inEnglish } from "../reason/english.ts";
 import { unreadableAs } from "./hold.ts";
 import type { Pass } from "./pass.ts";
 
@@ -15,7 +16,7 @@ export function underWay(departure: Departure, pass: Pass): Decision[] {
   const node = pass.nodes.get(departure.node.name);
   const { phase } = departure.status;
   if (!isKnownPhase(phase)) {
-    const detail = `a newer version of Lastcall, whose phase ${phase} is unknown to this one`;
+    const detail = inEnglish({ says: "detail.UnknownPhase", phase });
     return node ? [{ kind: "Skip", node, ...because("LeftToOthers", departure, { detail }) }] : [];
   }
   const end = endWithoutPolicy(departure, pass);
@@ -39,5 +40,9 @@ function endWithoutPolicy(departure: Departure, pass: Pass): PhaseResult | undef
   if (name === defaultPolicy.name) return undefined;
   const own = seen?.uid === node.uid ? seen : undefined;
   if (policyFor(departure, own, pass.snapshot.policies) !== defaultPolicy) return undefined;
-  return { event: "GaveUp", reason: "PlanChanged", detail: `its policy ${name} is deleted` };
+  return {
+    event: "GaveUp",
+    reason: "PlanChanged",
+    detail: inEnglish({ says: "detail.PolicyDeleted", policy: name }),
+  };
 }

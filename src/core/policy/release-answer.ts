@@ -1,5 +1,6 @@
 import type { LastcallError } from "../../errors.ts";
 import { machineKey, type NodeFacts, type NodeIdentity } from "../cluster/node.ts";
+import { inEnglish } from "../reason/english.ts";
 import type { Reason } from "../reason/reason.ts";
 import type { Instant } from "../time/time.ts";
 import type { InstanceRule, Policy, ReleaseMode } from "./policy.ts";
@@ -97,7 +98,7 @@ export function problemOfName(
   hasReleaser: HasReleaser,
 ): ReleaseProblem | undefined {
   const { providerID } = node;
-  if (!providerID) return impossible("the Node has no providerID that identifies its machine");
+  if (!providerID) return impossible(inEnglish({ says: "detail.NoProviderID" }));
   return hasReleaser(node) ? undefined : impossible(noReleaser(providerID));
 }
 

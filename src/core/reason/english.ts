@@ -3,6 +3,7 @@
  */
 import { englishAct, englishChange } from "./english-act.ts";
 import { englishApi, englishVerb } from "./english-api.ts";
+import { englishDetail } from "./english-detail.ts";
 import { englishFleet, englishHeadline, englishLimit } from "./english-fleet.ts";
 import { englishNode } from "./english-node.ts";
 import { englishNotPlanned, englishPlanned } from "./english-plan.ts";
@@ -14,6 +15,7 @@ export const english = {
   act: englishAct,
   api: englishApi,
   change: englishChange,
+  detail: englishDetail,
   drain: englishDrain,
   fleet: englishFleet,
   headline: englishHeadline,

@@ -1,6 +1,7 @@
 import type { SentenceTable } from "../../core/reason/english.ts";
 import { japaneseAct, japaneseChange } from "./japanese-act.ts";
 import { japaneseApi, japaneseVerb } from "./japanese-api.ts";
+import { japaneseDetail } from "./japanese-detail.ts";
 import { japaneseFleet, japaneseHeadline, japaneseLimit } from "./japanese-fleet.ts";
 import { japaneseNode } from "./japanese-node.ts";
 import { japaneseNotPlanned, japanesePlanned } from "./japanese-plan.ts";
@@ -11,6 +12,7 @@ export const japanese: SentenceTable = {
   act: japaneseAct,
   api: japaneseApi,
   change: japaneseChange,
+  detail: japaneseDetail,
   drain: japaneseDrain,
   fleet: japaneseFleet,
   headline: japaneseHeadline,

@@ -1,0 +1,25 @@
+/** What a sentence adds in its `detail`: what exactly has happened, or who did it. */
+export const englishDetail = {
+  PlannedBefore: "previously planned for {departAt}",
+  DepartureDeleted: "the Departure was deleted",
+  DepartureHeld: "the Departure has spec.hold set",
+  NodeUncordoned: "the node was uncordoned",
+  NodeMarked: "the node has the annotation {mark}",
+  NodeDeleted: "its Node was deleted, and its machine still runs",
+  MachineUnknown: "its cloud does not show whether the machine still runs",
+  OtherUid: "the Node {node} had the uid {uid} before the departure was requested",
+  OtherProviderID:
+    "the Node {node} had {providerID=no providerID} before the departure was requested",
+  NoSuchNode: "no Node {node} has the uid {uid}, and it names no providerID",
+  NoProviderID: "the Node has no providerID that identifies its machine",
+  PolicyDeleted: "its policy {policy} is deleted",
+  UnknownPhase: "a newer version of Lastcall, whose phase {phase} is unknown to this one",
+  Unrecorded: "by a leader that could not record it",
+  LeftWith: "it left with departure {departure}",
+  RemovedBy: "{tool} removed it",
+  BudgetExhausted: "{budget} needs {wanted} healthy and has {ready}",
+  ActionGone: "the policy no longer has this action",
+  ActionForeign: "not for the cause {cause}",
+  ActionDryRun: "the policy has dryRun set",
+  ActionTooLate: "the departure ended first",
+} as const;
