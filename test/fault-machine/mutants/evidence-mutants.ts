@@ -61,4 +61,15 @@ export const evidenceMutants: readonly Mutant[] = [
     ],
     kinds: ["partition", "pods-stuck"],
   },
+  {
+    name: "a node with pods left is said to be drained",
+    edits: [
+      edit(
+        "core/reason/english-node.ts",
+        'DrainDone: "{node} [left {left?one pod|{left} pods} behind|is drained][: {detail}]",',
+        'DrainDone: "{node} is drained[: {detail}]",',
+      ),
+    ],
+    kinds: ["pods-stuck"],
+  },
 ];
