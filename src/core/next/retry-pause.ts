@@ -1,9 +1,16 @@
 import { cloudDeadline, type Departure, isNoticed } from "../departure/departure.ts";
-import { type Instant, type Millis, seconds } from "../time/time.ts";
+import { type Instant, type Millis, minutes, plus, seconds } from "../time/time.ts";
 
 const longestPauseMs: Millis = seconds(10);
 
 const longestUnderNoticeMs: Millis = seconds(1);
+
+/**
+ * A notice without a deadline may stand for hours, as that of a lifecycle hook does. What has failed
+ * for longer than the machines of other notices live is asked less often.
+ */
+const urgentMs: Millis = minutes(10);
+const longestUnderOldNoticeMs: Millis = seconds(4);
 
 /** Whether every second counts: from its notice on, until the cloud may have taken the machine. */
 export function isHurried(departure: Departure, now: Instant): boolean {
@@ -13,5 +20,8 @@ export function isHurried(departure: Departure, now: Instant): boolean {
 
 /** The longest pause between two attempts. */
 export function longestPause(departure: Departure, now: Instant): Millis {
-  return isHurried(departure, now) ? longestUnderNoticeMs : longestPauseMs;
+  if (!isHurried(departure, now)) return longestPauseMs;
+  const { noticedAt = now } = departure;
+  const isOld = cloudDeadline(departure) === undefined && now > plus(noticedAt, urgentMs);
+  return isOld ? longestUnderOldNoticeMs : longestUnderNoticeMs;
 }

@@ -21,6 +21,7 @@ it.each([
     pause: seconds(10),
   },
   { what: "a notice without a deadline", over: notice, ms: 300_000, pause: seconds(1) },
+  { what: "one that has stood for long", over: notice, ms: 660_000, pause: seconds(4) },
   {
     what: "a notice of a planned departure, past the deadline of its plan and before its own",
     over: { cause: "Planned" as const, noticedAt: at(0), deadlineAt: at(30_000) },
