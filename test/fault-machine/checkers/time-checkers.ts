@@ -71,8 +71,11 @@ export const phasesEnd: Checker = {
         if (event.at - its.at <= 10 * minute) continue;
         const bound = boundOf(its, view);
         if (its.isTold || bound === undefined || event.at - its.at <= bound) continue;
+        // A controller that is started again needs a first list of each kind.
+        const isStarted = view.troubledMs({ from: its.at, to: event.at }, startsAgain) > 0;
         const isMeant = (name: string): boolean =>
           stopsActs(name) ||
+          (name === "watch-refused" && isStarted) ||
           // Lists that lack a Departure, or show it before its start, hide it from whoever leads.
           name === "watch-partial" ||
           name === "watch-stale" ||
@@ -89,6 +92,10 @@ export const phasesEnd: Checker = {
     };
   },
 };
+
+function startsAgain(name: string): boolean {
+  return name.startsWith("kill");
+}
 
 export const noticeIsActedOn: Checker = {
   name: "notice-is-acted-on",
