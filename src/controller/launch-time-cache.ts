@@ -2,7 +2,7 @@ import type { Clock } from "../contracts/clock.ts";
 import type { LaunchTimeReading, LaunchTimes } from "../contracts/cloud.ts";
 import type { Telemetry } from "../contracts/telemetry.ts";
 import type { NodeFacts } from "../core/cluster/node.ts";
-import { type Policy, selectPolicy } from "../core/policy/policy.ts";
+import { lifetimeLimit, type Policy, selectPolicy } from "../core/policy/policy.ts";
 import { type Instant, type Millis, millis, minutes, seconds } from "../core/time/time.ts";
 import type { LastcallError } from "../errors.ts";
 
@@ -166,5 +166,6 @@ function keyOf({ providerID, bootID }: NodeFacts): string {
 
 function isPlanned(node: NodeFacts, policies: readonly Policy[]): boolean {
   if (node.providerID === undefined) return false;
-  return selectPolicy(node, policies)?.policy.lifetime.maxMs !== undefined;
+  const policy = selectPolicy(node, policies)?.policy;
+  return policy !== undefined && lifetimeLimit(node, policy) !== undefined;
 }

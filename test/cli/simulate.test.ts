@@ -42,6 +42,7 @@ const policy = (name: string, spec: object) => ({
 });
 const small = file("small.yaml", "nodes: 6\nhours: 8\npreemptions: None\n");
 const rotating = file("rotating.yaml", policy("rotating", { lifetime: { max: "24h" } }));
+const ofPlatform = file("platform.yaml", policy("spot", { lifetime: { max: "Platform" } }));
 const noticesOnly = file("notices.yaml", policy("notices", { lifetime: {} }));
 
 describe("lastcall simulate", () => {
@@ -87,6 +88,16 @@ describe("lastcall simulate", () => {
     expect(ours.largestLossIn60s).toBe(none.largestLossIn60s);
     expect(none.podsLost).toBeGreaterThan(0);
     expect({ podsLost: ours.podsLost, violations }).toEqual({ podsLost: 0, violations: [] });
+  });
+
+  it("takes the limit of the platform, as a policy of the same length in hours", async () => {
+    const [own, platforms] = [
+      file("own.yaml", policy("spot", { lifetime: { max: "24h" } })),
+      ofPlatform,
+    ];
+    expect(await report(small, "--policy", platforms)).toEqual(
+      await report(small, "--policy", own),
+    );
   });
 
   it("simulates the Spot nodes that kubectl wrote, at their ages", async () => {

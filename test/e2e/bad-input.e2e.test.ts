@@ -150,7 +150,7 @@ describe("with the definitions installed", () => {
     ]);
     expect(code).toBe(2);
     expect(sentence).toContain(
-      `${file}:6: spec.lifetime.max: found "1 day" (24h?), expected a duration such as 90s or 12h30m`,
+      `${file}:6: spec.lifetime.max: found "1 day" (24h?), expected a duration such as 90s or 12h30m, or Platform`,
     );
   });
 

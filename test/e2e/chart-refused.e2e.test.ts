@@ -95,7 +95,7 @@ describe("a policy in the values", () => {
   ])("has durations, and is told what is meant by %j", (max, meant) => {
     const policies = [{ name: "spot", spec: { lifetime: { max } } }];
     expect(refusalOf({ policies })).toBe(
-      `policies[0].spec.lifetime.max: found ${JSON.stringify(max)}${meant}, expected a duration such as 90s or 12h30m`,
+      `policies[0].spec.lifetime.max: found ${JSON.stringify(max)}${meant}, expected a duration such as 90s or 12h30m, or Platform`,
     );
   });
 

@@ -25,6 +25,8 @@ export interface CloudFacts {
 
   /** The labels by which it, or tools on it, mark Spot nodes. */
   readonly spotLabels: Readonly<Record<string, SpotLabel>>;
+  /** How old machines with a label may become before the cloud ends them. Absent: any age. */
+  readonly lifetimeLimits?: readonly LifetimeLimit[];
   /** The labels that name the group of machines of a node. */
   readonly poolLabels: readonly string[];
   /** Taints by which its own tools mark the nodes that they remove. */
@@ -50,6 +52,12 @@ export interface SpotLabel {
   readonly spot: readonly string[];
   /** The value on a node that is not Spot. Absent: any other one, or no label. */
   readonly stable?: string;
+}
+
+export interface LifetimeLimit {
+  readonly label: string;
+  readonly value: string;
+  readonly hours: number;
 }
 
 export interface RemovalMark {

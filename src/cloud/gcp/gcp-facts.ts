@@ -26,6 +26,11 @@ export const gcpFacts = {
     "cloud.google.com/gke-preemptible": { spot: ["true"] },
     "cloud.google.com/gke-provisioning": { spot: ["spot", "preemptible"], stable: "standard" },
   },
+  // https://cloud.google.com/compute/docs/instances/preemptible: Spot VMs have no such limit.
+  lifetimeLimits: [
+    { label: "cloud.google.com/gke-preemptible", value: "true", hours: 24 },
+    { label: "cloud.google.com/gke-provisioning", value: "preemptible", hours: 24 },
+  ],
   poolLabels: ["cloud.google.com/gke-nodepool"],
   // GKE's maintenance handler and its older termination handler.
   removalMarks: [{ rival: "GKE", taint: "cloud.google.com/impending-node-termination" }],

@@ -16,7 +16,7 @@ import type {
 } from "../../core/policy/policy.ts";
 import { parseInstant } from "../../core/time/time.ts";
 import type { WrittenAction, WrittenActionKinds } from "../schema/action-schema.ts";
-import { spanOf } from "../schema/field-schema.ts";
+import { platformLimit, spanOf } from "../schema/field-schema.ts";
 import type { PolicySpec } from "../schema/policy-schema.ts";
 import type { WrittenLabelSelector, WrittenNodeSelector } from "../schema/selector-schema.ts";
 
@@ -39,7 +39,9 @@ export function policyFromSpec(identity: PolicyIdentity, spec: PolicySpec): Poli
     ...(nodeSelector && { nodeSelector: nodeSelectorOf(nodeSelector) }),
     lifetime: {
       minMs: spanOf(lifetime.min),
-      ...(lifetime.max !== undefined && { maxMs: spanOf(lifetime.max) }),
+      ...(lifetime.max === platformLimit
+        ? { isPlatforms: true }
+        : lifetime.max !== undefined && { maxMs: spanOf(lifetime.max) }),
       reserveMs: spanOf(lifetime.reserve),
     },
     spacing: { mode: spacing.mode, minMs: spanOf(spacing.min) },

@@ -225,6 +225,27 @@ export function positiveDurationField<Options extends DurationOptions>(
   });
 }
 
+/** What stands for the limit that the cloud names for a machine. */
+export const platformLimit = "Platform";
+
+/** A Go duration of at least a second, or the platform's own limit. */
+export function limitField<Options extends DurationOptions>(
+  options: Options,
+): StringField & Options {
+  const field = positiveDurationField(options);
+  const [inner = ""] = /(?<=^\^).*(?=\$$)/.exec(durationPattern) ?? [];
+  return {
+    ...field,
+    pattern: `^(${platformLimit}|${inner})$`,
+    wanted: `a duration such as 90s or 12h30m, or ${platformLimit}`,
+    rules: field.rules?.map((rule) => ({
+      ...rule,
+      cel: `self == '${platformLimit}' || (${rule.cel})`,
+      holds: (text, world) => text === platformLimit || rule.holds?.(text, world) !== false,
+    })),
+  };
+}
+
 /** A Go duration of one attempt at something that others wait for. */
 export function attemptDurationField<Options extends DurationOptions>(
   options: Options,

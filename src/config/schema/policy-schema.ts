@@ -9,7 +9,6 @@ import { andList } from "../../core/reason/word-list.ts";
 import { actionsField, type WrittenAction } from "./action-schema.ts";
 import {
   amountField,
-  celIsDuration,
   choiceField,
   durationField,
   instantField,
@@ -20,80 +19,14 @@ import {
   recordedDurationField,
   ruleOn,
   type SchemaFields,
-  type SchemaRule,
   type SchemaValues,
-  spanOf,
   switchField,
   wordsOf,
 } from "./field-schema.ts";
 import { baseUrlField, isWithoutApiPath } from "./http-action-schema.ts";
+import { lifetimeField } from "./lifetime-schema.ts";
 import { drainField, labelSelectorField, nodeSelectorField } from "./selector-schema.ts";
 import { windowsField } from "./window-schema.ts";
-
-const lifetimeFields = {
-  min: durationField({
-    description: "No planned departure before this age.",
-    default: "0s",
-  }),
-  max: positiveDurationField({
-    description:
-      "The age at which the cloud terminates the machine, or a limit of your own. If not set, there are no planned departures, only notices.",
-  }),
-  reserve: durationField({
-    description: "How long before `max` a node leaves at the latest.",
-    default: "30m",
-  }),
-} as const satisfies SchemaFields;
-type WrittenLifetime = SchemaValues<typeof lifetimeFields>;
-
-/**
- * A text that is no duration is refused where it stands, and not here in other words. Written out,
- * because the API server cannot estimate what `exists` costs over a list of texts.
- */
-function celOfLifetime(cel: string): string {
-  const texts = ["self.max", "self.min", "self.reserve"];
-  const isUnread = texts.map((text) => `!${celIsDuration(text)}`).join(" || ");
-  return `!has(self.max) || ${isUnread} || ${cel}`;
-}
-
-const lifetimeRules: readonly SchemaRule[] = [
-  ruleOn<WrittenLifetime>({
-    cel: celOfLifetime("duration(self.max) >= duration(self.min)"),
-    at: "max",
-    wanted: "at least lifetime.min",
-    holds: ({ min, max }) => max === undefined || spanOf(max) >= spanOf(min),
-    found: ({ min, max }) => `${max} under a min of ${min}`,
-  }),
-  ruleOn<WrittenLifetime>({
-    cel: celOfLifetime("duration(self.reserve) < duration(self.max)"),
-    at: "reserve",
-    wanted: "less than lifetime.max",
-    holds: ({ max, reserve }) => max === undefined || spanOf(reserve) < spanOf(max),
-    found: ({ max, reserve }) => `${reserve} with a max of ${max}`,
-  }),
-  // Holds if one of the two rules above fails, so that a mistake is reported once.
-  ruleOn<WrittenLifetime>({
-    cel: celOfLifetime(
-      "duration(self.max) < duration(self.min) || duration(self.reserve) >= duration(self.max) || duration(self.min) <= duration(self.max) - duration(self.reserve)",
-    ),
-    at: "min",
-    wanted: "at most lifetime.max less lifetime.reserve",
-    holds: ({ min, max, reserve }) =>
-      max === undefined ||
-      spanOf(max) < spanOf(min) ||
-      spanOf(reserve) >= spanOf(max) ||
-      spanOf(min) <= spanOf(max) - spanOf(reserve),
-    found: ({ min, max, reserve }) => `${min} with a max of ${max} and a reserve of ${reserve}`,
-  }),
-];
-
-const lifetime = {
-  type: "object",
-  description: "The ages between which a node's planned departure lies.",
-  default: {},
-  properties: lifetimeFields,
-  rules: lifetimeRules,
-} as const satisfies ObjectField;
 
 const spacing = {
   type: "object",
@@ -361,7 +294,7 @@ const fieldsBeforeActions = {
   nodeSelector: nodeSelectorField(
     `The nodes, as in node affinity. If not set, the labels by which ${products} mark Spot and preemptible nodes.`,
   ),
-  lifetime,
+  lifetime: lifetimeField,
   spacing,
   windows: windowsField,
   budgets,

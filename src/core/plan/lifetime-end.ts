@@ -1,5 +1,5 @@
 import { bornAt, type NodeFacts } from "../cluster/node.ts";
-import type { Policy } from "../policy/policy.ts";
+import { lifetimeLimit, type Policy } from "../policy/policy.ts";
 import { type Instant, minus, plus } from "../time/time.ts";
 
 /** When a policy's limit ends a machine, and by when its node has to leave. */
@@ -13,10 +13,11 @@ export interface LifetimeEnd {
 /** Undefined if the policy has no limit, or the launch of the machine is unknown. */
 export function lifetimeEnd(
   node: NodeFacts,
-  { lifetime: { maxMs, reserveMs } }: Pick<Policy, "lifetime">,
+  policy: Pick<Policy, "lifetime">,
 ): LifetimeEnd | undefined {
   const born = bornAt(node);
-  if (maxMs === undefined || born === undefined) return undefined;
-  const endsAt = plus(born, maxMs);
-  return { endsAt, deadlineAt: minus(endsAt, reserveMs) };
+  const limitMs = lifetimeLimit(node, policy);
+  if (limitMs === undefined || born === undefined) return undefined;
+  const endsAt = plus(born, limitMs);
+  return { endsAt, deadlineAt: minus(endsAt, policy.lifetime.reserveMs) };
 }

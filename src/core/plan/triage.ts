@@ -13,6 +13,7 @@ import { hasJustLeft, nodeRest, restsUntil } from "../departure/node-rest.ts";
 import {
   type BadPolicy,
   defaultNodeSelector,
+  lifetimeLimit,
   matchesNodeSelector,
   type Policy,
   selectPolicy,
@@ -161,7 +162,11 @@ function refusal(
   const rival = rivalOf(node);
   if (rival !== undefined) return { reason: "LeftToOthers", detail: rival };
   if (policy.paused) return { reason: "PolicyPaused" };
-  if (policy.lifetime.maxMs === undefined) return { reason: "NoLifetimeLimit" };
+  if (lifetimeLimit(node, policy) === undefined) {
+    const { isPlatforms = false } = policy.lifetime;
+    const detail = isPlatforms ? inEnglish({ says: "detail.NoPlatformLimit" }) : undefined;
+    return { reason: "NoLifetimeLimit", detail };
+  }
   const hold = holdOf(node);
   if (hold.kind === "Always") {
     return { reason: "OnHold", detail: hold.readable ? hold.mark : unreadable(node, hold.mark) };

@@ -1,4 +1,4 @@
-import { spotLabels } from "../../cloud/facts/cloud-marks.ts";
+import { lifetimeLimits, spotLabels } from "../../cloud/facts/cloud-marks.ts";
 import type { NodeFacts } from "../cluster/node.ts";
 import {
   type LabelSelector,
@@ -6,7 +6,7 @@ import {
   type NodeSelector,
   type NodeSelectorTerm,
 } from "../cluster/pod.ts";
-import { type Instant, type Millis, minutes } from "../time/time.ts";
+import { hours, type Instant, type Millis, minutes } from "../time/time.ts";
 import type { Action } from "./action.ts";
 
 /** A DeparturePolicy with its defaults filled in: the input of the planner and the drain. */
@@ -54,7 +54,19 @@ export interface Lifetime {
   readonly minMs: Millis;
   /** If not set, there are no planned departures, only notices. */
   readonly maxMs?: Millis | undefined;
+  /** Instead of `maxMs`: the limit that the cloud names for each machine, if it names one. */
+  readonly isPlatforms?: boolean | undefined;
   readonly reserveMs: Millis;
+}
+
+/** How old the machine of a node may become by its policy; undefined for any age. */
+export function lifetimeLimit(
+  { labels }: Pick<NodeFacts, "labels">,
+  { lifetime: { maxMs, isPlatforms } }: Pick<Policy, "lifetime">,
+): Millis | undefined {
+  if (isPlatforms !== true) return maxMs;
+  const found = lifetimeLimits.find(({ label, value }) => labels[label] === value);
+  return found && hours(found.hours);
 }
 
 export type Weekday = "Mon" | "Tue" | "Wed" | "Thu" | "Fri" | "Sat" | "Sun";

@@ -11,6 +11,7 @@ export const englishDetail = {
   OtherProviderID:
     "the Node {node} had {providerID=no providerID} before the departure was requested",
   NoSuchNode: "no Node {node} has the uid {uid}, and it names no providerID",
+  NoPlatformLimit: "the cloud names no limit for its machine (lifetime.max: Platform)",
   NoProviderID: "the Node has no providerID that identifies its machine",
   PolicyDeleted: "its policy {policy} is deleted",
   UnknownPhase: "a newer version of Lastcall, whose phase {phase} is unknown to this one",

@@ -11,7 +11,8 @@ export const englishNode = {
   Requested: "{node} leaves as requested by a user",
   Noticed: "{node} leaves because the cloud interrupts it[ at {deadlineAt}][: {detail}]",
   NoPolicy: "{node} has no planned departure, because no policy matches it",
-  NoLifetimeLimit: "{node} has no planned departure, because policy {policy=?} has no lifetime.max",
+  NoLifetimeLimit:
+    "{node} has no planned departure[: {detail}|, because policy {policy=?} has no lifetime.max]",
   NoProviderID: "{node} is not planned, because it has no providerID to identify its machine by",
   UnknownProvider: `{node} is not planned, because its providerID "{detail=}" is not ${orList(providerIdForms)}`,
   NoLaunchTime:

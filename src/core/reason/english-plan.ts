@@ -20,7 +20,8 @@ export const englishNotPlanned = {
   NoPolicy: "No policy selects {node}",
   PolicyInvalid: "A policy that might own {node} cannot be read: {detail}",
   PolicyPaused: "Policy {policy=no policy} is paused: {node} stays",
-  NoLifetimeLimit: "Policy {policy=no policy} has no lifetime.max: {node} leaves only on a notice",
+  NoLifetimeLimit:
+    "[{node} leaves only on a notice, because {detail}|Policy {policy=no policy} has no lifetime.max: {node} leaves only on a notice]",
   NodeTerminating: "{node} is already being deleted",
   LeftToOthers: "{node} is already being disrupted by {detail}",
   OnHold: "{node} is on hold by its annotation {detail}",

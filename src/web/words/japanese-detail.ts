@@ -9,6 +9,7 @@ export const japaneseDetail = {
   OtherUid: "依頼の前から Node {node} の uid は {uid} でした",
   OtherProviderID: "依頼の前から Node {node} の providerID は {providerID=空} でした",
   NoSuchNode: "uid が {uid} の Node {node} はなく、providerID の指定もありません",
+  NoPlatformLimit: "マシンにクラウドの上限がない（lifetime.max: Platform）",
   NoProviderID: "Node に providerID がなく、マシンを特定できません",
   PolicyDeleted: "ポリシー {policy} は削除されました",
   UnknownPhase:

@@ -13,7 +13,7 @@ export const japaneseNode: Readonly<Record<keyof typeof englishNode, string>> = 
   Noticed: "{node} はクラウドが中断するため出発します[（{deadlineAt}）][: {detail}]",
   NoPolicy: "{node} には対象のポリシーがなく、予定された出発はありません",
   NoLifetimeLimit:
-    "{node} はポリシー {policy} に lifetime.max がないため、予定された出発はありません",
+    "{node} は[{detail}ため|ポリシー {policy} に lifetime.max がないため]、予定された出発はありません",
   NoProviderID: "{node} はマシンを特定する providerID がないため計画されません",
   UnknownProvider: `{node} の providerID {detail} は ${idForms} のいずれでもないため計画されません`,
   NoLaunchTime: "{node} はマシンにもノードにも起動時刻がないため計画されません",

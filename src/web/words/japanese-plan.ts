@@ -20,7 +20,7 @@ export const japaneseNotPlanned: Readonly<Record<keyof typeof englishNotPlanned,
   PolicyInvalid: "{node} を対象とするかもしれないポリシーを読み取れません: {detail}",
   PolicyPaused: "ポリシー {policy} は一時停止中のため、{node} は残ります",
   NoLifetimeLimit:
-    "ポリシー {policy} に lifetime.max がないため、{node} は通知があったときだけ出発します",
+    "[{detail}ため、|ポリシー {policy} に lifetime.max がないため、]{node} は通知があったときだけ出発します",
   NodeTerminating: "{node} はすでに削除中です",
   LeftToOthers: "{node} はすでに {detail} が処理しています",
   OnHold: "{node} はアノテーション {detail} により保留中です",
