@@ -31,7 +31,7 @@ describe("lastcall hold", () => {
       stdout: "n1 is on hold until 2026-11-20T21:00:00Z\n",
     });
     expect(stderr).toMatch(/^lastcall: until 22:00 Europe\/Berlin \(21:00Z\), in 21h\n/);
-    expect(stderr).toContain("lastcall: A notice from the cloud still drains it\n");
+    expect(stderr).toContain("lastcall: A notice from the cloud still drains a node on hold\n");
     expect(annotationsOf("n1")["lastcall.dev/hold"]).toBe("2026-11-20T21:00:00Z");
   });
 

@@ -12,7 +12,9 @@ it("lastcall plan begins with the headline that the board shows", async () => {
     const { stdout } = await cli.run(["plan"]);
     const [policy, next, ...rest] = stdout.split("\n");
     expect(policy).toBe("Policy spot: 2 nodes. The departure is on schedule.");
-    expect(next).toMatch(/^Next: n1 leaves at 2026-11-20T23:30:0\d\.\d{3}Z\.$/);
+    expect(next).toMatch(/^Next: n1 leaves at 2026-11-20 23:30:0\d UTC \(in 23h\d\dm\)\.$/);
+    const wide = await cli.run(["plan", "-o", "wide"]);
+    expect(wide.stdout).toMatch(/^Next: n1 leaves at 2026-11-20T23:30:0\d\.\d{3}Z\.$/m);
     const lines = rest.slice(0, rest.indexOf(""));
     expect(lines.map((line) => line.split(":")[0])).toEqual([
       ...["Leaving", "Held", "Controller", "Agents"],

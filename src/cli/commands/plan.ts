@@ -161,7 +161,17 @@ function tableOf(report: PlanReport, { headline, at, waits, isWide }: TableStyle
   });
   const left = report.notPlanned.map((one) => [one.node, one.reason, one.explain]);
   const rest = left.length === 0 ? [] : [formatTable(["NOT PLANNED", "REASON", "WHY"], left)];
-  return [headlineText(report, headline), ...policies, ...rest].join("\n");
+  const text = headlineText(report, headline);
+  return [isWide ? text : withNearTimes(text, at), ...policies, ...rest].join("\n");
+}
+
+/** The core writes instants to the millisecond; people want to know how far away they are. */
+function withNearTimes(text: string, at: Instant): string {
+  return text.replaceAll(/\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z/g, (written) => {
+    const found = parseInstant(written);
+    if (found === undefined) return written;
+    return `${written.slice(0, 19).replace("T", " ")} UTC (${relativeTime(found, at)})`;
+  });
 }
 
 /** The same lines as on the board. */

@@ -6,7 +6,7 @@ export const englishAct = {
   PlannedAgain: "{node} is planned again like any other node",
   OnHold: "{node} is on hold until {untilTime}",
   HeldByMark: "{node} has no planned departure while it has the annotation {mark}",
-  NoticeDrains: "A notice from the cloud still drains it",
+  NoticeDrains: "A notice from the cloud still drains a node on hold",
   DryRun: "Policy {policy} has dryRun set: {node} does not leave",
   LeavesNow: `{node} leaves now${leaves}`,
   LeavesNowInstead: `{node} leaves now${leaves}${instead}`,
