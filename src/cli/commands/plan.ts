@@ -165,12 +165,16 @@ function tableOf(report: PlanReport, { headline, at, waits, isWide }: TableStyle
   return [isWide ? text : withNearTimes(text, at), ...policies, ...rest].join("\n");
 }
 
+/** Nobody counts the days beyond. */
+const farMs = hours(100 * 24);
+
 /** The core writes instants to the millisecond; people want to know how far away they are. */
 function withNearTimes(text: string, at: Instant): string {
   return text.replaceAll(/\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z/g, (written) => {
     const found = parseInstant(written);
     if (found === undefined) return written;
-    return `${written.slice(0, 19).replace("T", " ")} UTC (${relativeTime(found, at)})`;
+    const day = `${written.slice(0, 19).replace("T", " ")} UTC`;
+    return Math.abs(between(at, found)) > farMs ? day : `${day} (${relativeTime(found, at)})`;
   });
 }
 

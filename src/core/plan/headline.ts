@@ -12,7 +12,7 @@ import { firstNames } from "../reason/first-names.ts";
 import type { Reason } from "../reason/reason.ts";
 import { earliest, type Instant } from "../time/time.ts";
 import { areWavesHalted } from "./explain-forecast.ts";
-import type { FleetPlan, PolicyPlan } from "./fleet-plan.ts";
+import type { FleetPlan, PlannedDeparture, PolicyPlan } from "./fleet-plan.ts";
 import type { NotPlanned } from "./not-planned.ts";
 import { blockedNodes, isInfeasible, policyStanding } from "./policy-standing.ts";
 import { asTheyStand } from "./present-hold.ts";
@@ -173,9 +173,14 @@ function nextLine({ plan, departures, unread = [] }: HeadlineFacts): readonly He
   const all = plan.policies
     .filter((one) => !one.policy.dryRun && one.health.hold === undefined && !areWavesHalted(one))
     .flatMap(({ departures: one }) => one);
+  // A deadline overrides a freeze.
+  const thaws = (one: PlannedDeparture) =>
+    one.frozenUntil !== undefined && one.frozenUntil !== one.deadlineAt;
   const planned = all
-    .filter(({ frozenUntil }) => frozenUntil === undefined)
-    .map(({ node, departAt, heldBackTo }) => ({ node: node.name, at: heldBackTo ?? departAt }));
+    .filter((one) => !thaws(one))
+    .map(({ node, departAt, heldBackTo, frozenUntil }) => {
+      return { node: node.name, at: frozenUntil ?? heldBackTo ?? departAt };
+    });
   const requested = departures
     .filter((one) => one.cause === "Manual" && !isUnderWay(one) && !one.hold)
     .flatMap(({ node, departAt }) =>
@@ -187,7 +192,7 @@ function nextLine({ plan, departures, unread = [] }: HeadlineFacts): readonly He
   }
   // What a freeze holds is planned again when it ends, and may come first.
   let thawsAt: Instant | undefined;
-  for (const { frozenUntil } of all) thawsAt = earliest(thawsAt, frozenUntil);
+  for (const { frozenUntil } of all.filter(thaws)) thawsAt = earliest(thawsAt, frozenUntil);
   if (next !== undefined && (thawsAt === undefined || next.at < thawsAt)) {
     const { node, at: departAt } = next;
     return [line("Next", "Good", { says: "headline.Next", node, departAt })];

@@ -188,7 +188,7 @@ function frozenTo(
   freezeUntil: Instant,
 ): Instant | undefined {
   const until = reason === "Overdue" ? freezeUntil : earlier(freezeUntil, deadlineAt);
-  return departAt < until ? until : undefined;
+  return departAt <= until && departAt < freezeUntil ? until : undefined;
 }
 
 /** What else holds a departure may last, so that nothing is expected of it. */

@@ -70,6 +70,33 @@ describe("the headline of a fleet", () => {
     expect(translated(policy?.text ?? "", "ja")).toMatch(/^どの出発も期限まで始まりません/);
   });
 
+  it("names the deadline that overrides a freeze, and not as the end of the freeze", () => {
+    const freezeUntil = at("2027-01-01T00:00:00Z");
+    const policies = [aPolicy({ gates: { blockingPods: [], freezeUntil } })];
+    // By the gap of the plan, one of two that have the same deadline would leave before it.
+    const alike = [n11, { ...n11, name: "n12", uid: "u12" }];
+    expect(headline({ policies, nodes: alike })("Next")).toMatchObject([
+      { tone: "Good", text: expect.stringMatching(/^n1[12] leaves at 2026-11-21T00:30:00.000Z$/) },
+    ]);
+  });
+
+  it("counts a departure at its deadline as forced by it, and not as on schedule as well", () => {
+    const freezeUntil = at("2026-11-21T01:00:00Z");
+    const policies = [aPolicy({ gates: { blockingPods: [], freezeUntil } })];
+    const [policy] = headline({ policies, nodes: [n10, n11] })("Policy");
+    expect(policy?.text).toMatch(/\. 1 of 2 departures is on schedule; .+ 1 departure \(n11\)/);
+  });
+
+  it("names the end of a freeze that comes before the deadlines", () => {
+    const freezeUntil = at("2026-11-20T20:00:00Z");
+    const many = Array.from({ length: 60 }, (_, place) =>
+      aNode(`m${place}`, { createdAt: instant(now - hours(11)) }),
+    );
+    const policies = [aPolicy({ gates: { blockingPods: [], freezeUntil } })];
+    const [next] = headline({ policies, nodes: many })("Next");
+    expect(next?.text).toContain("before the freeze ends at 2026-11-20T20:00:00.000Z");
+  });
+
   it("promises no departure while the fleet is unhealthy", () => {
     const silent = nodes.map((node) => ({ ...node, ready: false }));
     expect(headline({ nodes: silent })("Next")).toMatchObject([{ text: "No departure is ahead" }]);
