@@ -1,8 +1,12 @@
 /**
  * Whether a Volcano Job ends as a whole, the controller reads from the Job itself, with its own
- * rights: its pods do not say.
+ * rights, and so does the audit: its pods do not say.
  */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { runLastcall } from "../support/lastcall-process.ts";
 import { generationLabel } from "./cloud.ts";
 import { FleetWorld } from "./fleet-world.ts";
 import { mustRun } from "./must-run.ts";
@@ -54,9 +58,26 @@ function podOf(job: string, nodeName: string): object {
 async function statusOf(node: string) {
   const all = await world.departures();
   return all.find(({ spec }) => spec?.node?.name === node)?.status as
-    | { readonly phase?: string; readonly outcome?: string; readonly message?: string }
+    | {
+        readonly outcome?: string;
+        readonly timeline?: readonly { readonly step: string; readonly result: string }[];
+      }
     | undefined;
 }
+
+test("the audit of the cluster reports only the Job that ends as a whole", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "lastcall-audit-"));
+  const args = ["audit", "--kubeconfig", world.plane.kubeconfig, "-o", "json"];
+  const { code, stdout } = await runLastcall([...args, "--fail-on", "never"], { folder });
+  rmSync(folder, { recursive: true });
+
+  expect(code).toBe(0);
+  const { findings } = JSON.parse(stdout) as { findings: { rule: string; message: string }[] };
+  const gangs = findings.filter(({ rule }) => rule === "gang-on-spot");
+  expect(gangs.map(({ message }) => message)).toEqual([
+    expect.stringContaining("(Volcano Job default/whole)"),
+  ]);
+});
 
 test("nodes with pods of a Volcano Job leave only if it needs one pod", async () => {
   await world.startController(await world.controllerKubeconfig());
@@ -76,9 +97,13 @@ test("nodes with pods of a Volcano Job leave only if it needs one pod", async ()
     const all = await Promise.all(loose.map(statusOf));
     return all.some((status) => status?.outcome === "Planned");
   });
+  // Afterwards one may wait for the distance to that departure instead.
+  const held = "Volcano Job default/whole on spot-1, spot-2";
   for (const node of whole) {
-    await world.until(`${node} is held`, async () => (await statusOf(node))?.phase === "Held");
-    const message = "Volcano Job default/whole on spot-1, spot-2";
-    expect((await statusOf(node))?.message).toContain(message);
+    await world.until(`${node} has been held`, async () => {
+      const { timeline = [] } = (await statusOf(node)) ?? {};
+      return timeline.some(({ step, result }) => step === "Held" && result.includes(held));
+    });
+    expect((await statusOf(node))?.outcome).toBeUndefined();
   }
 }, 180_000);

@@ -16,7 +16,8 @@ import type {
 import { isFields } from "../../core/json/json-field.ts";
 import { isLastcallError } from "../../errors.ts";
 import { listPages } from "../../kube/watch/collection.ts";
-import { type AuditedKind, clusterKinds, namespacedKinds } from "./read-cluster.ts";
+import type { AuditedKind } from "./audited-kind.ts";
+import { clusterKinds, namespacedKinds } from "./read-cluster.ts";
 
 /**
  * The audit of a live cluster for a process that must stay small and responsive: it reads one

@@ -1,27 +1,20 @@
 import { isAutopilot, isSpot, readKubeletConfiguration } from "../../audit/objects/audit-node.ts";
-import { leanObject, readManifest, type TemplatePath } from "../../audit/objects/manifest.ts";
+import { looseGangOf } from "../../audit/objects/gang-part.ts";
+import {
+  leanObject,
+  type Manifest,
+  readManifest,
+  type TemplatePath,
+} from "../../audit/objects/manifest.ts";
 import { hidesItsPods, objectKey, ownerKeys } from "../../audit/objects/workload-list.ts";
 import type { KubeAnswer, KubeApi } from "../../contracts/kube-api.ts";
 import type { ShutdownGroup } from "../../core/drain-plan/drain-order.ts";
-import {
-  type Fields,
-  fieldsOf,
-  isFields,
-  listOf,
-  textOf,
-  valueAt,
-} from "../../core/json/json-field.ts";
+import { type Fields, isFields, textOf, valueAt } from "../../core/json/json-field.ts";
 import { counted, isOrAre } from "../../core/reason/counted.ts";
 import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { answerMessage, meaningOf } from "../../kube/object/api-call.ts";
 import { listPages } from "../../kube/watch/collection.ts";
-
-/** A collection that the audit reads from a live cluster. */
-export interface AuditedKind {
-  readonly path: string;
-  readonly apiVersion: string;
-  readonly kind: string;
-}
+import { type AuditedKind, type CustomKind, customKinds, findKind } from "./audited-kind.ts";
 
 /** The namespaced kinds that the audit reads; pods are separate, because there may be very many. */
 export const namespacedKinds: readonly AuditedKind[] = [
@@ -45,22 +38,45 @@ export const clusterKinds: readonly AuditedKind[] = [
   kind("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses"),
 ];
 
-/** Kinds that need not be listed, and what the audit does not see without them. */
-const optionalKinds: readonly { readonly kinds: readonly AuditedKind[]; readonly lost: string }[] =
-  [
-    {
-      kinds: [
-        kind("storage.k8s.io/v1", "StorageClass", "storageclasses"),
-        kind("v1", "PersistentVolume", "persistentvolumes"),
-        kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
-      ],
-      lost: "Volumes on local disks are not recognized",
-    },
-    {
-      kinds: [kind("networking.k8s.io/v1", "IngressClass", "ingressclasses")],
-      lost: "Of ALBs, only those of the class alb are recognized",
-    },
-  ];
+/** Kinds that need not be listed, or that the API server need not have. */
+interface OptionalKinds {
+  readonly kinds: readonly (AuditedKind | CustomKind)[];
+  /** What the audit does not see without them. */
+  readonly lost: string;
+  /** Which of them the audit needs. Default: all. */
+  readonly needs?: (manifest: Manifest) => boolean;
+}
+
+const optionalKinds: readonly OptionalKinds[] = [
+  {
+    kinds: [
+      kind("storage.k8s.io/v1", "StorageClass", "storageclasses"),
+      kind("v1", "PersistentVolume", "persistentvolumes"),
+      kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
+    ],
+    lost: "Volumes on local disks are not recognized",
+  },
+  {
+    kinds: [kind("networking.k8s.io/v1", "IngressClass", "ingressclasses")],
+    lost: "Of ALBs, only those of the class alb are recognized",
+  },
+  {
+    kinds: [{ kind: "TargetGroupConfiguration", group: "gateway.k8s.aws" }],
+    lost: "The load balancers of Gateways are not checked",
+  },
+  ...[
+    { kind: "Job", group: "batch.volcano.sh" },
+    { kind: "LeaderWorkerSet", group: "leaderworkerset.x-k8s.io" },
+    { kind: "PodGroup", group: "scheduling.volcano.sh" },
+    { kind: "PodGroup", group: "scheduling.x-k8s.io" },
+  ].map((one) => ({
+    kinds: [one],
+    lost: "A workload on several nodes is reported although it may go on without one",
+    // Pods show those that end together, unless they have ended.
+    needs: (manifest: Manifest) =>
+      manifest.kind === "PodGroup" || looseGangOf(manifest) !== undefined,
+  })),
+];
 
 const scopeless: ReadonlySet<string> = new Set([
   ...clusterKinds.map(({ kind: name }) => name),
@@ -72,51 +88,6 @@ const scopeless: ReadonlySet<string> = new Set([
 function kind(apiVersion: string, name: string, resource: string): AuditedKind {
   const root = apiVersion.includes("/") ? "/apis" : "/api";
   return { path: `${root}/${apiVersion}/${resource}`, apiVersion, kind: name };
-}
-
-interface Discovery {
-  readonly api: KubeApi;
-  readonly templatePaths?: readonly TemplatePath[] | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
-
-/**
- * The collections of custom resources in the API server's preferred version, by discovery. Throws
- * USAGE if a group is missing or the server does not know the kind.
- */
-async function customKinds(discovery: Discovery): Promise<readonly AuditedKind[]> {
-  const kinds: AuditedKind[] = [];
-  for (const one of discovery.templatePaths ?? []) kinds.push(await customKind(one, discovery));
-  return kinds;
-}
-
-async function customKind(
-  { kind, group, path }: TemplatePath,
-  discovery: Discovery,
-): Promise<AuditedKind> {
-  const typed = `--template-path ${group === undefined ? kind : `${kind}.${group}`}=${path.join(".")}`;
-  if (group === undefined) {
-    const fix = `name its API group when auditing a cluster, as in ${kind}.example.com=${path.join(".")}`;
-    throw new LastcallError("USAGE", `Cannot use ${typed}: ${fix}`);
-  }
-  const preferred = valueAt(await discover(`/apis/${group}`, discovery), ["preferredVersion"]);
-  const apiVersion = textOf(valueAt(preferred, ["groupVersion"]));
-  const found = apiVersion && (await discover(`/apis/${apiVersion}`, discovery));
-  const resources = listOf(valueAt(found, ["resources"])).map(fieldsOf);
-  const resource = resources.find((one) => one.kind === kind && !`${one.name}`.includes("/"));
-  if (apiVersion === undefined || resource === undefined) {
-    const fix = "check kind and group with: kubectl api-resources";
-    throw new LastcallError(
-      "USAGE",
-      `Cannot use ${typed}: the API server has no such kind, ${fix}`,
-    );
-  }
-  return { path: `/apis/${apiVersion}/${resource.name}`, apiVersion, kind };
-}
-
-async function discover(path: string, { api, signal }: Discovery): Promise<unknown> {
-  const { status, body } = await api.send({ method: "GET", path, signal });
-  return status === 200 ? body : undefined;
 }
 
 /** Requests `/configz` of a node's kubelet; throws LastcallError if there is no response. */
@@ -243,7 +214,7 @@ export interface ReadClusterOptions extends ObjectSelection {
 export async function readCluster(options: ReadClusterOptions): Promise<LiveCluster> {
   const objects: Fields[] = [];
   const known = new Set<string>();
-  const owners = [...namespacedKinds, ...(await customKinds(options))];
+  const owners = [...namespacedKinds, ...(await customKinds(options.templatePaths ?? [], options))];
   for (const kind of [...clusterKinds, ...owners, podKind]) {
     for await (const json of listed(kind, options)) {
       const manifest = readManifest({ json }, "default", options.templatePaths);
@@ -252,7 +223,7 @@ export async function readCluster(options: ReadClusterOptions): Promise<LiveClus
       objects.push(json);
     }
   }
-  const notes = await readOptional(options, objects);
+  const notes = await readOptional(options, { objects, owners });
   if (options.askKubelet === undefined) return { objects, readBudgets: new Map(), notes };
   const nodes = objects.filter(isSpotNode);
   const budgets = await readKubeletBudgets(nodes, options.askKubelet, options.signal);
@@ -262,13 +233,18 @@ export async function readCluster(options: ReadClusterOptions): Promise<LiveClus
 /** Adds the optional kinds to the objects; one sentence for those that may not be listed. */
 async function readOptional(
   options: ReadClusterOptions,
-  objects: Fields[],
+  { objects, owners }: { readonly objects: Fields[]; readonly owners: readonly AuditedKind[] },
 ): Promise<readonly string[]> {
+  const read = new Set(owners.map(({ path }) => path));
   const notes: string[] = [];
-  for (const { kinds, lost } of optionalKinds) {
+  for (const { kinds, lost, needs } of optionalKinds) {
     try {
-      for (const kind of kinds) {
-        for await (const json of listed(kind, options)) objects.push(json);
+      for (const one of kinds) {
+        const kind = "path" in one ? one : await findKind(one, options);
+        if (kind === undefined || read.has(kind.path)) continue;
+        for await (const json of listed(kind, options)) {
+          if (needs?.(readManifest({ json }, "default")) !== false) objects.push(json);
+        }
       }
     } catch (error) {
       if (!isLastcallError(error) || error.code !== "RIGHT_MISSING") throw error;
