@@ -3,14 +3,17 @@ import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import { isNamed, parseActionHosts } from "../../src/actions/action-hosts.ts";
+import { parseEventFields, readInvocation } from "../../src/cli/lambda/create-responder.ts";
 import { handler } from "../../src/cli/lambda-main.ts";
 import { options } from "../../src/config/options/options.ts";
 import { parsePolicyObject } from "../../src/config/policy/parse-policy-object.ts";
 import { actionKinds } from "../../src/core/policy/action.ts";
+import { instant } from "../../src/core/time/time.ts";
 import { useAwsEnvironment } from "../support/aws-environment.ts";
 import { LoadBalancerServer } from "../support/load-balancer-server.ts";
 import { NetworkServer } from "../support/network-server.ts";
 import { SnsServer } from "../support/sns-server.ts";
+import { stopTimers } from "../support/stopped-timers.ts";
 
 const pages = ["docs/actions.md", "docs/cloud/aws.md"] as const;
 const [actionsPage, awsPage] = pages.map((page) => readFileSync(page, "utf8")) as [string, string];
@@ -92,6 +95,7 @@ describe("the migration from your own Lambda function", () => {
     vi.spyOn(console, "error").mockImplementation(() => {});
   });
   afterEach(() => {
+    vi.useRealTimers();
     vi.restoreAllMocks();
   });
 
@@ -109,37 +113,45 @@ describe("the migration from your own Lambda function", () => {
     expect(mappings).toHaveLength(3);
   });
 
-  it.each(mappings)(
-    "handles an old DaemonSet's invocation with the mapping %s and runs the actions",
-    async (mapping) => {
-      const servers = [new LoadBalancerServer(), new NetworkServer(), new SnsServer()] as const;
-      const [balancers, ec2, sns] = servers;
-      await Promise.all(servers.map((server) => server.start()));
-      process.env.AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2 = balancers.url;
-      process.env.AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING = balancers.url;
-      process.env.AWS_ENDPOINT_URL_EC2 = ec2.url;
-      process.env.AWS_ENDPOINT_URL_SNS = sns.url;
-      process.env.LASTCALL_ACTIONS = listed;
-      process.env.LASTCALL_EVENT_FIELDS = mapping;
-      vi.resetModules();
-      const { handler: cold } = await import("../../src/cli/lambda-main.ts");
-      const instance = ec2.addInstance(1);
-      ec2.addInterface(instance);
-      for (const id of ["sg-0abc", "sg-nodes"]) ec2.securityGroups.set(id, "vpc-a");
-      balancers.addGroup("web", { targets: [{ id: instance.id, port: 80 }] });
-      sns.topics.add("arn:aws:sns:eu-west-1:123456789012:lastcall");
-      const { actions, summary } = await cold(foreign(mapping, instance.id));
-      expect(actions?.map(({ name, state }) => `${name} ${state}`)).toEqual([
-        ...["targets Done", "quarantine Done", "announce Done"],
-      ]);
-      expect(summary).toContain("n7 leaves: SpotInterruption");
-      expect(balancers.groups.flatMap((group) => balancers.serving(group))).toEqual([]);
-      expect(ec2.interfaces.map(({ groups }) => groups)).toEqual([["sg-0abc"]]);
-      expect(sns.published[0]?.message).toContain("n7 leaves");
-      delete process.env.LASTCALL_EVENT_FIELDS;
-      await Promise.all(servers.map((server) => server.stop()));
-    },
-  );
+  it.each(mappings)("reads an old DaemonSet's invocation with the mapping %s", (mapping) => {
+    const instanceId = "i-0123456789abcdef0";
+    const how = { at: instant(Date.now()), fields: parseEventFields(mapping) };
+    const { machines, dropped } = readInvocation(foreign(mapping, instanceId), how);
+    expect(machines).toMatchObject([{ instanceId, node: "n7", cause: "SpotInterruption" }]);
+    expect(dropped).toEqual([]);
+  });
+
+  it("runs the actions on the invocation of an old DaemonSet", async () => {
+    const [mapping = ""] = mappings;
+    const servers = [new LoadBalancerServer(), new NetworkServer(), new SnsServer()] as const;
+    const [balancers, ec2, sns] = servers;
+    await Promise.all(servers.map((server) => server.start()));
+    process.env.AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2 = balancers.url;
+    process.env.AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING = balancers.url;
+    process.env.AWS_ENDPOINT_URL_EC2 = ec2.url;
+    process.env.AWS_ENDPOINT_URL_SNS = sns.url;
+    process.env.LASTCALL_ACTIONS = listed;
+    process.env.LASTCALL_EVENT_FIELDS = mapping;
+    vi.resetModules();
+    const { handler: cold } = await import("../../src/cli/lambda-main.ts");
+    const instance = ec2.addInstance(1);
+    ec2.addInterface(instance);
+    for (const id of ["sg-0abc", "sg-nodes"]) ec2.securityGroups.set(id, "vpc-a");
+    balancers.addGroup("web", { targets: [{ id: instance.id, port: 80 }] });
+    sns.topics.add("arn:aws:sns:eu-west-1:123456789012:lastcall");
+    const timers = stopTimers();
+    const answer = cold(foreign(mapping, instance.id));
+    const { actions, summary } = await timers.passUntil(answer);
+    expect(actions?.map(({ name, state }) => `${name} ${state}`)).toEqual([
+      ...["targets Done", "quarantine Done", "announce Done"],
+    ]);
+    expect(summary).toContain("n7 leaves: SpotInterruption");
+    expect(balancers.groups.flatMap((group) => balancers.serving(group))).toEqual([]);
+    expect(ec2.interfaces.map(({ groups }) => groups)).toEqual([["sg-0abc"]]);
+    expect(sns.published[0]?.message).toContain("n7 leaves");
+    delete process.env.LASTCALL_EVENT_FIELDS;
+    await Promise.all(servers.map((server) => server.stop()));
+  });
 
   it("handles the invocation that the page shows for other callers", async () => {
     process.env.LASTCALL_ACTIONS = "[]";

@@ -6,6 +6,7 @@ import { responderCalls } from "../../support/aws-iac.ts";
 import { LoadBalancerServer } from "../../support/load-balancer-server.ts";
 import { NetworkServer } from "../../support/network-server.ts";
 import { SnsServer } from "../../support/sns-server.ts";
+import { stopTimers } from "../../support/stopped-timers.ts";
 
 const topicArn = "arn:aws:sns:eu-west-1:123456789012:spot";
 useAwsEnvironment();
@@ -31,18 +32,21 @@ it("the responder makes every call that its role in deploy/aws grants, and no ot
   const instance = ec2.addInstance(1);
   ec2.addInterface(instance, { addresses: ["10.0.1.7"] });
   for (const id of ["sg-0abc", "sg-nodes"]) ec2.securityGroups.set(id, "vpc-a");
-  balancers.addGroup("web", { drainMs: 500, targets: [{ id: instance.id, port: 80 }] });
-  balancers.addClassic("classic", [instance.id], 500);
+  balancers.addGroup("web", { drainMs: 100, targets: [{ id: instance.id, port: 80 }] });
+  balancers.addClassic("classic", [instance.id], 100);
   groups.members.set(instance.id, "spot");
   sns.topics.add(topicArn);
   ec2.tags.set(instance.id, { team: "spot" });
   process.env.LASTCALL_AWS_MANAGED_TAG = "team";
-  const { actions } = await handler({
+  const timers = stopTimers();
+  const answer = handler({
     ...{ "detail-type": "EC2 Spot Instance Interruption Warning", source: "aws.ec2" },
     ...{ version: "0", id: "event-1", account: "123456789012", region: "eu-west-1" },
     ...{ time: new Date().toISOString(), resources: [] },
     detail: { "instance-id": instance.id, "instance-action": "terminate" },
   });
+  const { actions } = await timers.passUntil(answer);
+  vi.useRealTimers();
   delete process.env.LASTCALL_AWS_MANAGED_TAG;
   expect(actions?.map(({ state }) => state)).toEqual(["Done", "Done", "Done", "Done", "Skipped"]);
   const made = [

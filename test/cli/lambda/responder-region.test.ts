@@ -6,6 +6,7 @@ import { LoadBalancerServer } from "../../support/load-balancer-server.ts";
 import { NetworkServer, type ServedInstance } from "../../support/network-server.ts";
 import { inSns, rebalance, spotWarning } from "../../support/queue-body.ts";
 import { SnsServer } from "../../support/sns-server.ts";
+import { stopTimers } from "../../support/stopped-timers.ts";
 
 const topicArn = "arn:aws:sns:eu-west-1:123456789012:spot";
 const ofFunction = "eu-west-1";
@@ -49,6 +50,7 @@ describe("the Lambda responder of another region than the machine", () => {
     vi.spyOn(console, "error").mockImplementation(() => {});
   });
   afterEach(async () => {
+    vi.useRealTimers();
     vi.restoreAllMocks();
     delete process.env.LASTCALL_AWS_MANAGED_TAG;
     delete process.env.LASTCALL_EVENT_FIELDS;
@@ -114,8 +116,9 @@ describe("the Lambda responder of another region than the machine", () => {
     const other = ec2.addInstance(2);
     const elsewhere = { ...rebalance({ ...about(), instanceId: other.id }), region: "eu-north-1" };
     const bodies = [warning(), elsewhere].map((body) => ({ body: JSON.stringify(body) }));
-    await invoke({ Records: bodies });
-    await invoke({ instanceId: `aws:///ap-south-1a/${instance.id}` });
+    const timers = stopTimers();
+    await timers.passUntil(invoke({ Records: bodies }));
+    await timers.passUntil(invoke({ instanceId: `aws:///ap-south-1a/${instance.id}` }));
     expect(asked()).toEqual(new Set([ofEvents, "eu-north-1", "ap-south-1"]));
   });
 

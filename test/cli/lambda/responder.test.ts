@@ -4,6 +4,7 @@ import { LoadBalancerServer } from "../../support/load-balancer-server.ts";
 import { NetworkServer, type ServedInstance } from "../../support/network-server.ts";
 import { ScriptedServer } from "../../support/scripted-server.ts";
 import { SnsServer } from "../../support/sns-server.ts";
+import { stopTimers } from "../../support/stopped-timers.ts";
 import { waitUntil } from "../../support/wait-until.ts";
 
 const topicArn = "arn:aws:sns:eu-west-1:123456789012:spot";
@@ -42,6 +43,7 @@ describe("the Lambda responder", () => {
     vi.spyOn(console, "error").mockImplementation((line) => logged.push(String(line)));
   });
   afterEach(async () => {
+    vi.useRealTimers();
     vi.restoreAllMocks();
     await Promise.all([balancers.stop(), ec2.stop(), sns.stop()]);
   });
@@ -75,8 +77,9 @@ describe("the Lambda responder", () => {
       { ...actions[0], deregisterTargets: { wait: true } },
       ...actions.slice(1),
     ]);
-    for (const group of balancers.groups) group.drainMs = 500;
-    const answer = await invoke(interruption());
+    for (const group of balancers.groups) group.drainMs = 100;
+    const timers = stopTimers();
+    const answer = await timers.passUntil(invoke(interruption()));
     // No target is still draining, since the action waits for that.
     expect(balancers.groups.flatMap(({ targets }) => targets)).toEqual([]);
     expect(groups()).toEqual(["sg-0abc", "sg-0abc"]);
@@ -265,16 +268,16 @@ describe("the Lambda responder", () => {
       process.env.LASTCALL_ACTIONS = JSON.stringify(actions.map((one) => ({ ...one, retries: 0 })));
       balancers.addClassic("classic", [instance.id]);
       balancers.hanging.add(call);
-      const startedMs = performance.now();
-      const answered = invoke(interruption()).then((answer) => {
-        return { answer, ms: performance.now() - startedMs };
-      });
+      const timers = stopTimers();
+      const answered = invoke(interruption());
       const isOut = () => standing().length === 0 && groups().every((one) => one === "sg-0abc");
-      await waitUntil(async () => isOut(), { what: "it is out of the rest", timeoutMs: 3500 });
+      const out = { what: "it is out of the rest", timeoutMs: 15_000 };
+      await timers.passUntil(waitUntil(async () => isOut(), out));
+      expect(timers.passedMs).toBeLessThan(3500);
       expect(sns.published).toEqual([]);
-      const { answer, ms } = await answered;
-      // The client gives the service four seconds, and two clients are loaded first.
-      expect(ms).toBeLessThan(8000);
+      const answer = await timers.passUntil(answered);
+      // The client gives the service four seconds.
+      expect(timers.passedMs).toBeLessThan(8000);
       expect(answer.actions).toMatchObject([
         { name: "targets", state: "Failed", result: "CLOUD_UNREACHABLE" },
         ...[{ state: "Done" }, { state: "Skipped" }, { state: "Done" }],

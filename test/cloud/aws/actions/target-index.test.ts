@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ClassicLoadBalancerClient } from "../../../../src/cloud/aws/actions/classic-load-balancer-client.ts";
 import { TargetGroupClient } from "../../../../src/cloud/aws/actions/target-group-client.ts";
 import { TargetIndex } from "../../../../src/cloud/aws/actions/target-index.ts";
@@ -11,6 +11,7 @@ import { Bucket } from "../../../support/bucket.ts";
 import { LoadBalancerServer } from "../../../support/load-balancer-server.ts";
 import { ManualClock } from "../../../support/manual-clock.ts";
 import { NetworkServer } from "../../../support/network-server.ts";
+import { stopTimers } from "../../../support/stopped-timers.ts";
 import { waitUntil } from "../../../support/wait-until.ts";
 
 const never = new AbortController().signal;
@@ -40,7 +41,10 @@ describe("TargetIndex", () => {
       ...{ clock, rng: seededRng(1) },
     });
   });
-  afterEach(() => Promise.all([balancers.stop(), ec2.stop()]));
+  afterEach(() => {
+    vi.useRealTimers();
+    return Promise.all([balancers.stop(), ec2.stop()]);
+  });
 
   async function found(instanceId: string, ...addresses: readonly string[]) {
     const { holdings, faults } = await index.find({ instanceId, addresses }, never);
@@ -75,17 +79,17 @@ describe("TargetIndex", () => {
       balancers.addGroup(`group-${place}`, { targets: [{ id, port: 80 }] });
     }
     balancers.looks = new Bucket(40, 10);
-    const first = await found(id);
+    const timers = stopTimers();
+    const first = await timers.passUntil(found(id));
     expect(first.names.length).toBeLessThan(60);
     expect(first.codes).toEqual(["CLOUD_RATE_LIMITED"]);
     index.readAgain();
-    await waitUntil(
-      async () => {
-        await clock.advance(20);
-        return (await found(id)).names.length === 120;
-      },
-      { what: "all are read", timeoutMs: 20_000, intervalMs: 5 },
-    );
+    const isWhole = async () => {
+      await clock.advance(200);
+      return (await found(id)).names.length === 120;
+    };
+    const whole = { what: "all are read", timeoutMs: 20_000, intervalMs: 5 };
+    await timers.passUntil(waitUntil(isWhole, whole));
     expect(await index.faults(never)).toEqual([]);
     expect(clock.monotonic()).toBeLessThan(60_000);
   });
@@ -174,12 +178,13 @@ describe("TargetIndex", () => {
     balancers.addGroup("web", { targets: [{ id, port: 80 }] });
     balancers.hanging.add("DescribeLoadBalancers");
     const machine = { instanceId: id, addresses: [] };
+    const timers = stopTimers();
     const soon = index.find(machine, never);
     const isRead = async () => index.progress.read === 1;
     await waitUntil(isRead, { what: "one kind is read", timeoutMs: 5000 });
     await clock.advance(1000);
     expect(await soon).toMatchObject({ isWhole: false, faults: [], holdings: [{}] });
-    const { isWhole, faults, holdings } = await index.rest(machine, never);
+    const { isWhole, faults, holdings } = await timers.passUntil(index.rest(machine, never));
     expect([isWhole, faults[0]?.code, holdings.length]).toEqual([true, "CLOUD_UNREACHABLE", 1]);
     // The next notice does not wait for it again.
     expect((await found(id)).codes).toEqual(["CLOUD_UNREACHABLE"]);
