@@ -63,10 +63,13 @@ const rows = cloudSetups.flatMap((setup): readonly Row[] => {
   const sets = Array.from({ length: 2 ** things.length - 1 }, (_, at) =>
     things.filter((__, bit) => ((at + 1) >> bit) % 2 === 1),
   );
-  return sets.map((set) => ({
+  const found = sets.map((set) => ({
     ...{ name, what: set.map(([one]) => one).join(", "), setup },
     before: Object.assign({}, setup.standing, ...set.map(([, content]) => content)),
   }));
+  // Of two things in one place there is one: the same world as without the other.
+  const worlds = new Map(found.toReversed().map((row) => [JSON.stringify(row.before), row]));
+  return [...worlds.values()].toReversed();
 });
 
 let tools: FakeTools;

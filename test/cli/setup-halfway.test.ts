@@ -17,9 +17,9 @@ function nameOf(call: string): string {
 let tools: FakeTools;
 afterEach(() => tools.remove());
 
-function fresh(setup: CloudSetup): void {
-  tools = setup.make();
-  for (const [what, content] of Object.entries(setup.standing)) tools.put(what, content);
+function fresh({ make, standing }: CloudSetup, made: Changes["whole"] = {}): void {
+  tools = make();
+  for (const [what, content] of Object.entries({ ...standing, ...made })) tools.put(what, content);
 }
 
 interface Changes {
@@ -81,13 +81,19 @@ const ways = rows.flatMap((row) => [
   { ...row, way: "with its effect", effective: true },
 ]);
 
+/** Several errors leave the same state, and the same follows from it: it is tried once. */
+const [removed, completed] = [new Set<string>(), new Set<string>()];
+
+function isNew(known: Set<string>, state: string): boolean {
+  return known.size < known.add(state).size;
+}
+
 describe("lastcall setup that is interrupted on its way", () => {
   it.each(ways)("($name, $script) at $call $way is completed, and removed", async (row) => {
     const { options, standing, kept = [] } = row.setup;
-    fresh(row.setup);
+    fresh(row.setup, row.script === "undo" ? row.whole : {});
     const rest = () => Object.keys(tools.standing()).filter((one) => !(one in standing));
     const set = async (undo: boolean) => runSetupOn(tools, { ...options, undo });
-    if (row.script === "undo") expect((await set(false)).code).toBe(0);
     tools.break(row.call, { ...throttled, effective: row.effective });
     const { code, err, out } = await set(row.script === "undo");
     tools.mend();
@@ -102,12 +108,14 @@ describe("lastcall setup that is interrupted on its way", () => {
       expect(spawnSync("bash", ["-c", command], { env: { PATH: tools.path } }).status).toBe(0);
     }
     const half = tools.standing();
-    expect(await set(true)).toMatchObject({ code: 0, err: "" });
-    expect(rest()).toEqual(rest().length === 0 ? [] : kept);
-    if (row.script === "undo") return;
+    const state = JSON.stringify([row.name, half]);
+    if (isNew(removed, state)) {
+      expect(await set(true)).toMatchObject({ code: 0, err: "" });
+      expect(rest()).toEqual(rest().length === 0 ? [] : kept);
+    }
+    if (row.script === "undo" || !isNew(completed, state)) return;
     tools.remove();
-    fresh(row.setup);
-    for (const [what, content] of Object.entries(half)) tools.put(what, content);
+    fresh(row.setup, half);
     expect(await set(false)).toMatchObject({ code: 0, err: "" });
     expect(tools.standing()).toEqual(row.whole);
   });
