@@ -93,10 +93,8 @@ describe("The same seed", () => {
     expect(await playedAt(600)).toEqual(slow);
     expect(await playedAt(7919)).toEqual(slow);
     expect(await headless()).toEqual(slow);
-  });
-
-  it("gives a different run than another seed", async () => {
-    expect(await playedAt(7919, seed + 1)).not.toEqual(await playedAt(7919));
+    // Another seed gives another run.
+    expect(await playedAt(7919, seed + 1)).not.toEqual(slow);
   });
 });
 

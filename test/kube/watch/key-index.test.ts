@@ -14,7 +14,7 @@ describe("KeyIndex", () => {
     const index = new KeyIndex<Item>(({ keys }) => keys);
     let items: Item[] = [];
     const keysOf = () => [...new Set([`k${pick(6)}`, `k${pick(6)}`])];
-    for (let id = 0; id < 3000; id += 1) {
+    for (let id = 0; id < 1000; id += 1) {
       const before = items[pick(items.length + 2)];
       const isGone = before !== undefined && pick(2) === 0;
       const item = isGone
