@@ -238,13 +238,13 @@ export const onChange: Readonly<Record<string, RunOnChange>> = {
   },
 
   // Further pages of the board.
-  "board-live": {
-    covers: ["src/web", "src/server", "src/board"],
-    meanwhile: ["test/e2e/board.e2e.test.ts", "test/web/live-board.test.ts"],
-  },
-  "board-acts": {
-    covers: ["src/web/act", "src/web/timeline"],
-    meanwhile: ["test/e2e/board.e2e.test.ts", "test/web/act-buttons.test.ts"],
+  "board-page": {
+    covers: ["src/web", "src/server", "src/board", "docs/board.md"],
+    meanwhile: [
+      "test/e2e/board.e2e.test.ts",
+      "test/web/live-board.test.ts",
+      "test/web/act-buttons.test.ts",
+    ],
   },
   "board-demo": {
     covers: ["src/web", "src/cli/demo"],
@@ -254,17 +254,20 @@ export const onChange: Readonly<Record<string, RunOnChange>> = {
     covers: ["src/web", "docs/board"],
     meanwhile: ["test/web/time-text.test.ts", "test/web/sentence.test.ts"],
   },
-  "board-stranger": {
-    covers: ["src/web", "docs/board.md"],
-    meanwhile: ["test/e2e/board.e2e.test.ts"],
-  },
   "board-bare": {
-    covers: ["src/board", "src/cli/board", "src/kube/access"],
-    meanwhile: ["test/cli/board-command.test.ts", "test/kube/access/credential-cache.test.ts"],
-  },
-  "hold-author": {
-    covers: ["src/board/act", "src/kube/caller-name.ts", "src/kube/object/translate-node.ts"],
-    meanwhile: ["test/e2e/board.e2e.test.ts", "test/board/act-says.test.ts"],
+    covers: [
+      "src/board",
+      "src/cli/board",
+      "src/kube/access",
+      "src/kube/caller-name.ts",
+      "src/kube/object/translate-node.ts",
+    ],
+    meanwhile: [
+      "test/e2e/board.e2e.test.ts",
+      "test/cli/board-command.test.ts",
+      "test/kube/access/credential-cache.test.ts",
+      "test/board/act-says.test.ts",
+    ],
   },
   "board-prometheus": {
     covers: ["src/board/outcome", "deploy/prometheus"],

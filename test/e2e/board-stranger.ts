@@ -3,49 +3,40 @@
  * most three clicks and 20 seconds, by the path that docs/board.md gives: on nine nodes, and on a
  * thousand with names such as those of GKE.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { realClock } from "../../src/runtime/real-clock.ts";
-import { type ModelServer, serveModel } from "../../src/sim/http/serve-model.ts";
-import { type BoardProcess, startBoardProcess } from "../support/board-process.ts";
-import { openBoard, startBrowser } from "../support/browser.ts";
-import { modelClusterApi } from "../support/model-cluster-api.ts";
+import {
+  type Ask,
+  addPolicy,
+  addSpotNode,
+  apiVersion,
+  type BoardStage,
+  departures,
+  hourMs,
+  openBoardStage,
+  policies,
+} from "./board-stage.ts";
 
 const mostClicks = 3;
 const mostMs = 20_000;
-const hourMs = 3_600_000;
-const apiVersion = "lastcall.dev/v1alpha1";
-const departures = "/apis/lastcall.dev/v1alpha1/departures";
 const now = realClock.now();
 const isoAgo = (hours: number): string => new Date(now - hours * hourMs).toISOString();
 
-let api: Awaited<ReturnType<typeof modelClusterApi>>;
-let model: ModelServer;
-let board: BoardProcess;
-let browser: Browser;
-let folder: string;
 let page: Page;
 let path: string[];
 let beganMs: number;
 
-function write(method: "POST" | "PATCH", path: string, body: object) {
-  const patchType = "application/merge-patch+json";
-  const answer = api.handle({ method, path, body, ...(method === "PATCH" && { patchType }) });
-  if (answer.status >= 300) throw new Error(JSON.stringify(answer.body));
-  return answer.body as { metadata: { uid: string } };
-}
-
-interface Fleet {
+export interface Fleet {
   readonly what: string;
   readonly nodes: number;
   /** The name of the node that the documentation calls n7, n3 and so on. */
   readonly nameOf: (short: string) => string;
 }
 
-const fleets: readonly Fleet[] = [
+export const fleets: readonly Fleet[] = [
   { what: "nine nodes", nodes: 9, nameOf: (short) => short },
   {
     ...{ what: "a thousand nodes with long names", nodes: 1000 },
@@ -54,28 +45,22 @@ const fleets: readonly Fleet[] = [
 ];
 
 /** Nodes with a nightly window, one held by its budget; another one was cut some hours ago. */
-function furnish({ nodes, nameOf }: Fleet): void {
+function furnish(ask: Ask, { nodes, nameOf }: Fleet): void {
   const uids = new Map<string, string>();
   for (let place = 1; place <= nodes; place += 1) {
     const name = nameOf(`n${place}`);
-    const labels = { "cloud.google.com/gke-spot": "true", "topology.kubernetes.io/zone": "a" };
-    const spec = { providerID: `gce://demo/a/${name}` };
-    const body = { apiVersion: "v1", kind: "Node", metadata: { name, labels }, spec, status: {} };
-    uids.set(name, write("POST", "/api/v1/nodes", body).metadata.uid);
+    uids.set(name, addSpotNode(ask, name));
   }
-  write("POST", "/apis/lastcall.dev/v1alpha1/departurepolicies", {
-    ...{ apiVersion, kind: "DeparturePolicy", metadata: { name: "spot" } },
-    spec: {
-      ...{ lifetime: { max: "48h" }, spacing: { mode: "Even" } },
-      windows: [{ name: "nights", type: "Allow", timeZone: "UTC", start: "22:00", end: "06:00" }],
-    },
+  addPolicy(ask, {
+    ...{ lifetime: { max: "48h" }, spacing: { mode: "Even" } },
+    windows: [{ name: "nights", type: "Allow", timeZone: "UTC", start: "22:00", end: "06:00" }],
   });
   const departure = (short: string, spec: object, status: object) => {
     const name = nameOf(short);
     const node = { name, uid: uids.get(name) ?? `uid-${name}` };
     const meta = { apiVersion, kind: "Departure", metadata: { name: `${name}-1` } };
-    write("POST", departures, { ...meta, spec: { node, policy: "spot", ...spec } });
-    write("PATCH", `${departures}/${name}-1/status`, { status });
+    ask("POST", departures, { ...meta, spec: { node, policy: "spot", ...spec } });
+    ask("PATCH", `${departures}/${name}-1/status`, { status });
   };
   departure(
     "n3",
@@ -97,26 +82,6 @@ function furnish({ nodes, nameOf }: Fleet): void {
       },
     },
   );
-}
-
-async function open(fleet: Fleet): Promise<void> {
-  folder = mkdtempSync(join(tmpdir(), "lastcall-stranger-"));
-  api = await modelClusterApi(realClock);
-  furnish(fleet);
-  model = await serveModel({ api });
-  writeFileSync(join(folder, "kubeconfig"), model.kubeconfig);
-  browser = await startBrowser();
-  const args = ["board", "--kubeconfig", join(folder, "kubeconfig")];
-  board = await startBoardProcess(args, { folder });
-  ({ page } = await openBoard(browser, board.url));
-  await page.locator("table.next tbody tr").nth(8).waitFor();
-}
-
-async function close(): Promise<void> {
-  await browser?.close();
-  await board?.process.stop();
-  await model?.close();
-  rmSync(folder, { recursive: true, force: true });
 }
 
 /** `named`: what the documentation calls it, if not by its text. */
@@ -141,14 +106,19 @@ function expectDocumented(question: string): void {
   expect(named).toEqual(path);
 }
 
-describe.each(fleets)("on $what", (fleet) => {
+export function boardStrangerTests(fleet: Fleet, browserOf: () => Browser): void {
   const { nameOf } = fleet;
+  let stage: BoardStage;
 
-  beforeAll(() => open(fleet));
-  afterAll(close);
+  beforeAll(async () => {
+    stage = await openBoardStage(browserOf(), (ask) => furnish(ask, fleet));
+    ({ page } = stage);
+    await page.locator("table.next tbody tr").nth(8).waitFor();
+  });
+  afterAll(() => stage?.close());
 
   beforeEach(async () => {
-    await page.goto(new URL(".#/", board.url).href);
+    await page.goto(new URL(".#/", stage.url).href);
     await page.locator("table.next tbody tr").first().waitFor();
     [path, beganMs] = [[], realClock.monotonic()];
   });
@@ -205,11 +175,9 @@ describe.each(fleets)("on $what", (fleet) => {
     await page.locator("dialog .command").waitFor();
     await click(button("Confirm"));
     await page.locator("dialog .answer.good").waitFor();
-    const policies = "/apis/lastcall.dev/v1alpha1/departurepolicies";
-    const { body } = api.handle({ method: "GET", path: `${policies}/spot` });
-    const { spec } = body as { spec: { gates: { freezeUntil: string } } };
-    const until = new Date(spec.gates.freezeUntil);
+    const { spec } = stage.ask("GET", `${policies}/spot`);
+    const until = new Date(spec?.gates?.freezeUntil ?? "");
     expect([until.getUTCDay(), until.getUTCHours()]).toEqual([1, 9]);
     expectDocumented("Freeze until Monday");
   });
-});
+}
