@@ -9,9 +9,7 @@ import {
 } from "../../../src/core/plan/headline.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import type { Policy } from "../../../src/core/policy/policy.ts";
-import { inEnglish } from "../../../src/core/reason/english.ts";
 import { hours, instant, minutes } from "../../../src/core/time/time.ts";
-import { translated } from "../../../src/web/words/translated.ts";
 import { aDeparture, aNode, aPolicy, at, daily } from "../fleet-builder.ts";
 
 const now = at("2026-11-20T12:00:00Z");
@@ -29,12 +27,12 @@ function headline(world: World, more: Partial<HeadlineFacts> = {}) {
   const fleet = { policies, departures, nodes: world.nodes ?? nodes, badPolicies: [] };
   const plan = planFleet({ ...fleet, at: now });
   const lines = fleetHeadline({ ...fleet, plan, ...more });
-  return (subject: HeadlineSubject) =>
-    lines
-      .filter((one) => one.subject === subject)
-      .map(({ says, ...line }) => ({ ...line, text: inEnglish(says) }));
+  return (subject: HeadlineSubject) => lines.filter((one) => one.subject === subject);
 }
 
+const noneAhead = { says: { says: "headline.NoneAhead", until: undefined } };
+
+/** The words are those of the tables in `core/reason`; `sentence-table.ts` reads them aloud. */
 describe("the headline of a fleet", () => {
   it("says of a policy how many departures are late, as its condition does", () => {
     const all = Array.from({ length: 9 }, (_, place) =>
@@ -43,12 +41,15 @@ describe("the headline of a fleet", () => {
     const policies = [aPolicy({ windows: [daily("22:00-22:05")] })];
     const [policy] = headline({ policies, nodes: all })("Policy");
     expect(policy).toMatchObject({ policy: "spot", tone: "Bad" });
-    expect(policy?.text).toMatch(/^All 9 departures are late/);
+    expect(policy?.says).toContainEqual({ says: "fleet.AllLate", departures: 9 });
   });
 
   it("names the next departure and its time", () => {
     expect(headline({})("Next")).toMatchObject([
-      { tone: "Good", text: "n11 leaves at 2026-11-21T00:30:00.000Z" },
+      {
+        tone: "Good",
+        says: { says: "headline.Next", node: "n11", departAt: at("2026-11-21T00:30:00Z") },
+      },
     ]);
   });
 
@@ -63,11 +64,11 @@ describe("the headline of a fleet", () => {
     const of = headline({ policies, departures: [failed] });
     const [policy] = of("Policy");
     expect(policy?.tone).toBe("Bad");
-    expect(policy?.text).toMatch(
-      /^No departure starts before its deadline; wave 1 of 2 is halted, /,
-    );
-    expect(of("Next")).toMatchObject([{ text: "No departure is ahead" }]);
-    expect(translated(policy?.text ?? "", "ja")).toMatch(/^どの出発も期限まで始まりません/);
+    expect(policy?.says).toMatchObject([
+      { says: "fleet.Halted", departures: 3 },
+      { says: "limit.WaveHalted", wave: 1, waves: 2 },
+    ]);
+    expect(of("Next")).toMatchObject([noneAhead]);
   });
 
   it("names the deadline that overrides a freeze, and not as the end of the freeze", () => {
@@ -99,20 +100,16 @@ describe("the headline of a fleet", () => {
 
   it("promises no departure while the fleet is unhealthy", () => {
     const silent = nodes.map((node) => ({ ...node, ready: false }));
-    expect(headline({ nodes: silent })("Next")).toMatchObject([{ text: "No departure is ahead" }]);
+    expect(headline({ nodes: silent })("Next")).toMatchObject([noneAhead]);
   });
 
-  it.each<[string, Partial<Policy>, string]>([
-    ["paused", { paused: true }, "The policy is paused: 3 nodes without a departure time"],
-    [
-      "a dry run",
-      { dryRun: true },
-      "Dry run: 3 departures would be on schedule, and no node leaves",
-    ],
-  ])("has no next departure if the only policy is %s", (_, more, text) => {
+  it.each<[string, Partial<Policy>, object]>([
+    ["paused", { paused: true }, { says: "fleet.Paused", nodes: 3 }],
+    ["a dry run", { dryRun: true }, [{ says: "fleet.DryRunInTime", departures: 3 }]],
+  ])("has no next departure if the only policy is %s", (_, more, says) => {
     const of = headline({ policies: [aPolicy(more)] });
-    expect(of("Next")).toMatchObject([{ text: "No departure is ahead" }]);
-    expect(of("Policy")).toMatchObject([{ tone: "Note", text }]);
+    expect(of("Next")).toMatchObject([noneAhead]);
+    expect(of("Policy")).toMatchObject([{ tone: "Note", says }]);
   });
 
   it("says that an unhealthy fleet lets nobody leave, and not that anybody is on schedule", () => {
@@ -120,7 +117,10 @@ describe("the headline of a fleet", () => {
     const [policy] = headline({ nodes: silent })("Policy");
     expect(policy).toMatchObject({
       tone: "Bad",
-      text: "No voluntary departure starts, because the fleet is unhealthy: 3 of 3 nodes of the policy spot are not Ready",
+      says: {
+        says: "fleet.Unhealthy",
+        detail: expect.stringContaining("3 of 3 nodes"),
+      },
     });
   });
 
@@ -129,12 +129,12 @@ describe("the headline of a fleet", () => {
     const leaving = aDeparture(held, { status: { phase: "Draining", startedAt: now } });
     const of = headline({ nodes: [held, n10], departures: [leaving] });
     expect(of("Held")).toEqual([]);
-    expect(of("Leaving")[0]?.text).toBe("1 node is leaving now (n9)");
+    expect(of("Leaving")).toMatchObject([{ says: { says: "headline.Leaving", names: "n9" } }]);
   });
 
   it("does not call a policy that selects no node well", () => {
     expect(headline({ nodes: [] })("Policy")).toMatchObject([
-      { tone: "Note", text: expect.stringMatching(/^It selects no node/) },
+      { tone: "Note", says: { says: "fleet.SelectsNone" } },
     ]);
   });
 
@@ -147,20 +147,27 @@ describe("the headline of a fleet", () => {
     expect(of("Next")).toMatchObject([
       {
         tone: "Note",
-        text: "No departure is ahead before the freeze ends at 2026-11-21T08:00:00.000Z",
+        says: { says: "headline.NoneAhead", until: freezeUntil },
       },
     ]);
-    expect(of("Policy")[0]?.text).toBe(
-      "Frozen until 2026-11-21T08:00:00.000Z. 1 of 3 departures is on schedule; the freeze until 2026-11-21T08:00:00.000Z holds back 2 departures",
-    );
+    expect(of("Policy")[0]?.says).toMatchObject({
+      says: "headline.Frozen",
+      until: freezeUntil,
+      rest: [
+        { says: "fleet.SomeOnSchedule", some: 1, departures: 3 },
+        { says: "fleet.FreezeHolds", until: freezeUntil, departures: 2 },
+      ],
+    });
   });
 
   it("says until when a policy is frozen", () => {
     const freezeUntil = at("2026-11-20T15:00:00Z");
     const policies = [aPolicy({ gates: { blockingPods: [], freezeUntil } })];
     const [policy] = headline({ policies })("Policy");
-    expect(policy?.tone).toBe("Note");
-    expect(policy?.text).toMatch(/^Frozen until 2026-11-20T15:00:00\.000Z\. All 3 departures /);
+    expect(policy).toMatchObject({
+      tone: "Note",
+      says: { says: "headline.Frozen", until: freezeUntil, rest: [{ departures: 3 }] },
+    });
   });
 
   it("says what due departures wait for, the most frequent reason first", () => {
@@ -188,21 +195,21 @@ describe("the headline of a fleet", () => {
   it("says who is leaving, and who of them on a notice", () => {
     const leaving = (node: NodeFacts, over: Partial<Departure> = {}) =>
       aDeparture(node, { ...over, status: { phase: "Draining", timeline: [] } });
-    expect(headline({})("Leaving")).toMatchObject([{ text: "No node is leaving now" }]);
+    expect(headline({})("Leaving")).toMatchObject([{ says: { says: "headline.NoneLeaving" } }]);
     expect(headline({ departures: [leaving(n9)] })("Leaving")).toMatchObject([
-      { tone: "Good", text: "1 node is leaving now (n9)" },
+      { tone: "Good", says: { says: "headline.Leaving", nodes: 1, names: "n9" } },
     ]);
     const noticed = leaving(n10, { cause: "SpotInterruption", noticedAt: now });
     expect(headline({ departures: [noticed] })("Leaving")).toMatchObject([
-      { tone: "Note", text: "1 node is leaving now, on a notice (n10)" },
+      { tone: "Note", says: { says: "headline.AllNoticed", nodes: 1, names: "n10" } },
     ]);
     const both = [noticed, leaving(n11, { cause: "SpotInterruption", noticedAt: now })];
     expect(headline({ departures: both })("Leaving")).toMatchObject([
-      { text: "2 nodes are leaving now, both on a notice (n10, n11)" },
+      { says: { says: "headline.AllNoticed", nodes: 2, names: "n10, n11" } },
     ]);
     const departures = [leaving(n9), leaving(n10, { cause: "SpotInterruption", noticedAt: now })];
     expect(headline({ departures })("Leaving")).toMatchObject([
-      { tone: "Note", text: "2 nodes are leaving now, 1 of them on a notice (n9, n10)" },
+      { tone: "Note", says: { says: "headline.SomeNoticed", noticed: 1, names: "n9, n10" } },
     ]);
   });
 
@@ -214,41 +221,50 @@ describe("the headline of a fleet", () => {
     });
     expect(headline({})("Held")).toEqual([]);
     expect(headline({ nodes: [hold(n9, 2), n10] })("Held")).toMatchObject([
-      { text: "1 node is on hold since 2026-11-20T10:00:00.000Z (n9)" },
+      {
+        says: {
+          says: "headline.OnHold",
+          nodes: 1,
+          sinceAt: instant(now - hours(2)),
+          names: "n9",
+        },
+      },
     ]);
     expect(headline({ nodes: [hold(n9, 2), hold(n10, 4), n11] })("Held")).toMatchObject([
       {
         tone: "Note",
-        text: "2 nodes are on hold, the longest since 2026-11-20T08:00:00.000Z (n9, n10)",
+        says: { nodes: 2, sinceAt: instant(now - hours(4)), names: "n9, n10" },
       },
     ]);
   });
 
   it("does not say that nothing is there where it may not be read", () => {
     const of = headline({ policies: [] }, { unread: ["policies", "departures"] });
-    expect(of("Policy")).toMatchObject([{ text: "The policies cannot be read" }]);
-    expect(of("Leaving")).toMatchObject([{ text: "The departures cannot be read" }]);
+    expect(of("Policy")).toMatchObject([{ says: { says: "headline.PoliciesUnread" } }]);
+    expect(of("Leaving")).toMatchObject([{ says: { says: "headline.DeparturesUnread" } }]);
     expect(of("Next")).toEqual([]);
     expect(headline({ policies: [] })("Policy")).toMatchObject([{ tone: "Bad" }]);
     expect(headline({}, { unread: ["departures"] })("Policy")).toMatchObject([
-      { tone: "Note", text: "The departures cannot be read", policy: "spot" },
+      { tone: "Note", says: { says: "headline.DeparturesUnread" }, policy: "spot" },
     ]);
   });
 
-  it.each<[OperationStanding["controller"], string, string]>([
-    [{ kind: "Leads", holder: "lastcall-1" }, "Good", "lastcall-1 leads"],
+  const renewedAt = at("2026-11-20T11:00:00Z");
+
+  it.each<[OperationStanding["controller"], string, object]>([
+    [{ kind: "Leads", holder: "a" }, "Good", { says: "headline.Leads", holder: "a" }],
     [
-      { kind: "Expired", holder: "lastcall-1", renewedAt: at("2026-11-20T11:00:00Z") },
+      { kind: "Expired", holder: "a", renewedAt },
       "Bad",
-      "No controller leads and nothing starts: lastcall-1 has not renewed its Lease since 2026-11-20T11:00:00.000Z",
+      { says: "headline.NotRenewed", holder: "a", renewedAt },
     ],
-    [{ kind: "Unreadable" }, "Note", "Whether a controller leads may not be read"],
-  ])("says whether a controller leads: %o", (controller, tone, text) => {
+    [{ kind: "Unreadable" }, "Note", { says: "headline.LeaseUnread" }],
+  ])("says whether a controller leads: %o", (controller, tone, says) => {
     const operation = { controller, agents: { kind: "Found", ready: 11, wanted: 12 } } as const;
     const of = headline({}, { operation });
-    expect(of("Controller")).toMatchObject([{ tone, text }]);
+    expect(of("Controller")).toMatchObject([{ tone, says }]);
     expect(of("Agents")).toMatchObject([
-      { tone: "Bad", text: "11 of 12 are ready: a notice may be missed" },
+      { tone: "Bad", says: { says: "headline.AgentsMissing", ready: 11, wanted: 12 } },
     ]);
   });
 });
