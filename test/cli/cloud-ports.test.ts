@@ -43,6 +43,7 @@ describe("the cloud ports of a controller", () => {
   });
 
   it.each([
+    [{ gcpEndpoint: "http://example.com" }, "--gcp-endpoint: found http://example.com"],
     [{ azureEndpoint: "http://10.0.0.1" }, "--azure-endpoint: found http://10.0.0.1"],
     [{ azureEndpoint: "https://me:secret@arm" }, "--azure-endpoint: found credentials in the URL"],
     [{ aksCluster: "main" }, '--aks-cluster: found "main", expected GROUP/NAME'],

@@ -55,19 +55,20 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
+function kubeconfig(cluster: object): string {
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "c", cluster }],
+    users: [{ name: "u", user: { token: "t" } }],
+    contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+    "current-context": "x",
+  });
+}
+
 async function kubeconfigFor(port: number): Promise<string> {
   const file = join(folder, `kubeconfig-${port}`);
-  await writeFile(
-    file,
-    JSON.stringify({
-      apiVersion: "v1",
-      kind: "Config",
-      clusters: [{ name: "c", cluster: { server: `http://127.0.0.1:${port}` } }],
-      users: [{ name: "u", user: { token: "t" } }],
-      contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
-      "current-context": "x",
-    }),
-  );
+  await writeFile(file, kubeconfig({ server: `http://127.0.0.1:${port}` }));
   return file;
 }
 
@@ -106,6 +107,40 @@ describe("without a kubeconfig", () => {
       ...{ exitCode: 2, out: "" },
       err: sentence("there is no --kubeconfig, no KUBECONFIG, .*set one of them"),
     });
+  });
+});
+
+describe("with a kubeconfig", () => {
+  it.each([
+    ["that does not exist", undefined, "no such file"],
+    ["that is not YAML", "{{{", "expected a readable kubeconfig"],
+    ["of another kind", "hello\n", "current-context is not set"],
+    ["without a server", kubeconfig({}), "clusters\\[0\\].cluster.server is missing"],
+    [
+      "with a missing CA file",
+      kubeconfig({ server: "https://127.0.0.1:1", "certificate-authority": "/nowhere/ca.crt" }),
+      "/nowhere/ca.crt",
+    ],
+  ])("%s, the controller does not start, and names the file", async (_, text, says) => {
+    const file = join(folder, text === undefined ? "none" : "bad");
+    if (text !== undefined) await writeFile(file, text);
+    expect(await run(["run", "--kubeconfig", file], {})).toEqual({
+      ...{ exitCode: 2, out: "" },
+      err: sentence(`${file}.*${says}`),
+    });
+  });
+});
+
+it("with a bad policy file, the controller does not start, and names line and field", async () => {
+  const file = join(folder, "policy.yaml");
+  const head =
+    "apiVersion: lastcall.dev/v1alpha1\nkind: DeparturePolicy\nmetadata:\n  name: spot\n";
+  await writeFile(file, `${head}spec:\n  lifetime: {max: 1 day}\n`);
+  expect(await run(["run", "--kubeconfig", await serving(), "-f", file], {})).toEqual({
+    ...{ exitCode: 2, out: "" },
+    err: sentence(
+      `${file}:6: spec.lifetime.max: found "1 day" .*, expected a duration such as 90s`,
+    ),
   });
 });
 

@@ -59,6 +59,8 @@ it("a folder is read with its subfolders, as by the audit", async () => {
 });
 
 it.each([
+  ["in a list of numbers", "[1, 2, 3]", ":1: it is a list, expected a Kubernetes object"],
+  ["that is truncated", "{", ", expected YAML"],
   ["without a kind", '{"metadata": {"name": "a"}}', "found no kind, expected the output"],
   ["that is a NodeList without items", '{"kind": "NodeList"}', "a NodeList without items"],
   ["with a duplicate YAML key", "kind: Node\nkind: Pod\n", ":2: the key kind appears twice"],
