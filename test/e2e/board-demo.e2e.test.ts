@@ -75,15 +75,6 @@ const tastes = ["en", "ja"].flatMap((language) =>
 );
 
 describe("the board of the demo", () => {
-  test("accepts the printed address only once", async () => {
-    const other = await browser.newContext();
-    const refused = await other.newPage();
-    const answer = await refused.goto(board.url);
-    expect(answer?.status()).toBe(401);
-    expect(await refused.textContent("body")).toContain("has already been used");
-    await other.close();
-  });
-
   test("shows a notice of the first minutes with its pods, its clock and its outcome", async () => {
     await page.locator(".leaving .urgent .marks").waitFor({ timeout: 60_000 });
     expect(await page.locator(".leaving .urgent .clock").textContent()).toMatch(/^\d:\d\d$/);
