@@ -214,11 +214,8 @@ describe("TargetIndex", () => {
     expect(await found(id)).toEqual({ names: [`web ${id}:80`], codes: [] });
   });
 
-  it.each([
-    // A backoff is between half and all of its bound, and here in the middle of that.
-    ["with a growing backoff after transient errors", "CLOUD_UNREACHABLE", 0.75, [0.5, 1, 2, 4, 5]],
-    ["no sooner after a missing permission", "CLOUD_RIGHT_MISSING", 1, [5, 5, 5]],
-  ] as const)("reads again %s", async (_, code, part, minutes) => {
+  /** The pauses between readings that all fail, in minutes. */
+  async function pausesAfter(code: "CLOUD_UNREACHABLE" | "CLOUD_RIGHT_MISSING") {
     const readAtMs: number[] = [];
     const refusing: TrafficGroups = {
       kind: "TargetGroup",
@@ -231,16 +228,28 @@ describe("TargetIndex", () => {
       },
     };
     const network = { interfacesOf: async () => [], instance: async () => undefined };
-    const tools = { kinds: [refusing], network };
-    const middle = { machines: () => [], clock, rng: () => 0.5 };
+    const tools = { kinds: [refusing], network, machines: () => [], clock, rng: seededRng(1) };
     const over = new AbortController();
-    const following = new TargetIndex({ ...tools, ...middle }).follow(() => {}, over.signal);
+    const following = new TargetIndex(tools).follow(() => {}, over.signal);
     await clock.advance(20 * 60_000);
-    const pauses = readAtMs.slice(1).map((at, place) => (at - (readAtMs[place] ?? 0)) / 60_000);
-    const first = pauses.slice(0, minutes.length);
-    expect(first).toEqual(minutes.map((bound) => bound * part));
     over.abort();
     await following;
+    return readAtMs.slice(1).map((at, place) => (at - (readAtMs[place] ?? 0)) / 60_000);
+  }
+
+  it("reads again soon after a transient error, and less often the longer it lasts", async () => {
+    const pauses = await pausesAfter("CLOUD_UNREACHABLE");
+    const [first = Number.NaN] = pauses;
+    expect(first).toBeLessThanOrEqual(0.5);
+    expect(pauses.slice(0, 4)).toEqual(pauses.slice(0, 4).toSorted((a, b) => a - b));
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(5);
+    expect(Math.max(...pauses)).toBeGreaterThan(2.5);
+  });
+
+  it("reads no sooner after a missing permission than after none", async () => {
+    const pauses = await pausesAfter("CLOUD_RIGHT_MISSING");
+    expect(pauses.length).toBeGreaterThan(2);
+    expect(Math.min(...pauses)).toBeGreaterThan(4.4);
   });
 
   it("reads every five minutes, and reports faults", async () => {
