@@ -77,6 +77,18 @@ describe("recommendations for six nodes under a budget of one", () => {
     await end();
   });
 
+  it("let all six leave, one after another, if the policy releases their machines", async () => {
+    const { world, end } = await fleet({ onNotice: { rebalance: "Release" } });
+    for (const name of names) tell(world, name);
+    await world.pass(hours(1));
+    for (const name of names) expect(world.statusOf(name)).toMatchObject({ phase: "Ended" });
+    const moved = world.steps.filter((step) => /^(cordon|remove) /.test(step));
+    const left = moved.flatMap((step) => /^cordon (.*)/.exec(step)?.[1] ?? []);
+    expect(left.toSorted()).toEqual(names);
+    expect(moved).toEqual(left.flatMap((name) => [`cordon ${name}`, `remove ${name}`]));
+    await end();
+  });
+
   it("do not hold up an interruption, of another node or of one that is held", async () => {
     const { world, end } = await fleet();
     for (const name of names.slice(0, 5)) tell(world, name);

@@ -63,14 +63,6 @@ export const onChange: Readonly<Record<string, RunOnChange>> = {
     covers: ["src/cli/commands/depart.ts", "src/controller/departure"],
     meanwhile: ["test/cli/depart.test.ts", "test/controller/manual.test.ts"],
   },
-  advice: {
-    covers: ["src/controller/notice"],
-    meanwhile: ["test/controller/advice.test.ts"],
-  },
-  "conflicting-drains": {
-    covers: ["src/core/departure/drain-reason.ts", "src/core/plan/conflict-hold.ts"],
-    meanwhile: ["test/controller/look-ahead.test.ts"],
-  },
   "gang-workload": {
     covers: ["src/kube/gate-source.ts", "src/core/cluster/volcano-job.ts"],
     meanwhile: ["test/kube/gate-source.test.ts", "test/controller/gate.test.ts"],
@@ -305,7 +297,6 @@ export const paired: readonly string[] = [
   "two-controllers",
   "depart",
   "compute-engine",
-  "advice",
   "crd-skew",
   "other-machine",
   "karpenter",
