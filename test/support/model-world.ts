@@ -61,6 +61,9 @@ function shown(request: KubeRequest): KubeRequest {
   return isStatus ? { ...request, body: request.bodyAtTurn?.() ?? request.body } : request;
 }
 
+/** Built once: that takes as long as everything else that a world needs. */
+const definitions = resourceDefinitions.map((one) => crdOf(one) as KubeObject);
+
 /** A model cluster on a virtual clock with the real controller, for tests. */
 export class ModelWorld {
   readonly clock = new VirtualClock({ startAt: dawn, settle: eventLoopTurn });
@@ -90,11 +93,8 @@ export class ModelWorld {
     this.#seed = seed;
     this.api = new ModelApi({ clock: this.clock, rng: seededRng(seed) });
     this.kubelet = startControllers(this.api.context).kubelet;
-    for (const one of resourceDefinitions) {
-      this.create(
-        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-        crdOf(one) as KubeObject,
-      );
+    for (const definition of definitions) {
+      this.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
     }
   }
 
