@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { isLongRun, longFiles } from "./test/support/long-run.ts";
+import { LongestFirst } from "./test/support/longest-first.ts";
 import { ownProcess } from "./test/support/own-process.ts";
 
 const never = ["test/**/*.e2e.test.ts", "**/node_modules/**"];
@@ -12,6 +13,7 @@ export default defineConfig({
     setupFiles: ["temporal", "process"].map((name) => `test/support/${name}-setup.ts`),
     // A missing golden file is an error; only `--update` writes it.
     update: "none",
+    sequence: { sequencer: LongestFirst },
     // Many files wait for real servers and timers, for most of their time; the long runs do not.
     maxWorkers: availableParallelism() + (isLongRun ? 0 : 1),
     projects: [
