@@ -9,6 +9,7 @@ import {
 } from "../../../src/core/plan/headline.ts";
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import type { Policy } from "../../../src/core/policy/policy.ts";
+import { inEnglish } from "../../../src/core/reason/english.ts";
 import { hours, instant, minutes } from "../../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy, at, daily } from "../fleet-builder.ts";
 
@@ -77,7 +78,14 @@ describe("the headline of a fleet", () => {
     // By the gap of the plan, one of two that have the same deadline would leave before it.
     const alike = [n11, { ...n11, name: "n12", uid: "u12" }];
     expect(headline({ policies, nodes: alike })("Next")).toMatchObject([
-      { tone: "Good", text: expect.stringMatching(/^n1[12] leaves at 2026-11-21T00:30:00.000Z$/) },
+      {
+        tone: "Good",
+        says: {
+          says: "headline.Next",
+          node: expect.stringMatching(/^n1[12]$/),
+          departAt: at("2026-11-21T00:30:00Z"),
+        },
+      },
     ]);
   });
 
@@ -85,7 +93,9 @@ describe("the headline of a fleet", () => {
     const freezeUntil = at("2026-11-21T01:00:00Z");
     const policies = [aPolicy({ gates: { blockingPods: [], freezeUntil } })];
     const [policy] = headline({ policies, nodes: [n10, n11] })("Policy");
-    expect(policy?.text).toMatch(/\. 1 of 2 departures is on schedule; .+ 1 departure \(n11\)/);
+    expect(policy && inEnglish(policy.says)).toMatch(
+      /\. 1 of 2 departures is on schedule; .+ 1 departure \(n11\)/,
+    );
   });
 
   it("names the end of a freeze that comes before the deadlines", () => {
@@ -95,7 +105,9 @@ describe("the headline of a fleet", () => {
     );
     const policies = [aPolicy({ gates: { blockingPods: [], freezeUntil } })];
     const [next] = headline({ policies, nodes: many })("Next");
-    expect(next?.text).toContain("before the freeze ends at 2026-11-20T20:00:00.000Z");
+    expect(next && inEnglish(next.says)).toContain(
+      "before the freeze ends at 2026-11-20T20:00:00.000Z",
+    );
   });
 
   it("promises no departure while the fleet is unhealthy", () => {
