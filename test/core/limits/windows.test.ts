@@ -178,7 +178,7 @@ describe("a cron window over a long time", () => {
     items[Math.floor(rng() * items.length)] as Item;
 
   it("opens as it does when computed hour by hour, also across clock changes", () => {
-    for (let round = 0; round < 60; round += 1) {
+    for (let round = 0; round < 30; round += 1) {
       const expression = [
         oneOf("*", "*/7", "0", "3,33-40", "59"),
         oneOf("*", "*/5", "2", "0,23", "1-3"),
