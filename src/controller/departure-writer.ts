@@ -47,10 +47,10 @@ export class DepartureWriter {
     this.#telemetry = telemetry;
   }
 
-  /** Creates a Departure. Does nothing if it exists. */
-  async schedule(departure: NewDeparture): Promise<void> {
+  /** Creates a Departure. `Exists`: nothing was done, because its name is taken. */
+  async schedule(departure: NewDeparture): Promise<"Made" | "Exists"> {
     const result = await this.#store.create(departure);
-    if (result.kind !== "Done") return;
+    if (result.kind !== "Done") return "Exists";
     const { name, namesTaken = [] } = departure;
     if (namesTaken.length > 0) {
       const taken = namesTaken.join(" ");
@@ -70,6 +70,7 @@ export class DepartureWriter {
     for (const about of departing(result.departure)) {
       this.#telemetry.events.emit({ type: isLate ? "Warning" : "Normal", reason, message, about });
     }
+    return "Made";
   }
 
   /** Applies a notice to a departure: its cause, and an earlier deadline. */

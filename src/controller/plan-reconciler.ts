@@ -39,6 +39,7 @@ import { DryRunNotices } from "./notice/dry-run-notices.ts";
 import { againAfter, gatherAfter, isQuick, timedAfter } from "./pass-pace.ts";
 import { type Health, PlanReporter, SoonTaints } from "./plan-reporter.ts";
 import type { ReleaseChecks } from "./release-checks.ts";
+import { TakenNames } from "./taken-names.ts";
 import { UnbegunEnds } from "./unbegun-end.ts";
 
 export interface PlanReconcilerOptions
@@ -81,6 +82,7 @@ export class PlanReconciler {
   readonly #launchTimes: LaunchTimeCache | undefined;
   readonly #soonTaints: SoonTaints;
   readonly #deleted: DeletedDepartures;
+  readonly #names: TakenNames;
   readonly #dryRunNotices: DryRunNotices | undefined;
   readonly #faults = new Sampler();
   /** The decisions without effect that the last pass logged. */
@@ -99,6 +101,7 @@ export class PlanReconciler {
     this.#options = options;
     this.#wakeup = new Wakeup(options.clock);
     this.#deleted = new DeletedDepartures(options.clock);
+    this.#names = new TakenNames(options.clock);
     this.#unbegunEnds = new UnbegunEnds(options);
     const { launchTimes, clock, telemetry, marks } = options;
     const { events, log } = telemetry;
@@ -298,7 +301,7 @@ export class PlanReconciler {
     const { writer, store, activeDepartures } = this.#options;
     switch (decision.kind) {
       case "Schedule":
-        return writer.schedule(decision.order);
+        return this.#names.whileFree(decision.order.name, () => writer.schedule(decision.order));
       case "Move":
         await store.move(decision.departure, decision);
         return;

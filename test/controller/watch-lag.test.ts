@@ -34,6 +34,7 @@ function stage() {
   const writer: Pick<DepartureWriter, "schedule"> = {
     schedule: async ({ name }) => {
       made.push(name);
+      return "Made";
     },
   };
   const telemetry = { metrics: new RecordedMetrics() } as unknown as Telemetry;

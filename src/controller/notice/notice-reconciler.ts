@@ -159,7 +159,8 @@ export class NoticeReconciler {
     const { writer } = this.#options;
     if (call.kind === "Make") {
       const { name, node } = call.order;
-      return { key: name, node: node.uid, write: () => writer.schedule(call.order) };
+      const write = async () => void (await writer.schedule(call.order));
+      return { key: name, node: node.uid, write };
     }
     const { departure } = call;
     const about = { key: versionOf(departure), node: departure.node.uid };

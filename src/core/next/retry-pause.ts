@@ -6,8 +6,8 @@ const longestPauseMs: Millis = seconds(10);
 const longestUnderNoticeMs: Millis = seconds(1);
 
 /**
- * A notice without a deadline may stand for hours, as that of a lifecycle hook does. What has failed
- * for longer than the machines of other notices live is asked less often.
+ * A notice without a deadline may stand for hours, as that of a lifecycle hook does. What has
+ * failed for longer than the machines of other notices live is asked less often.
  */
 const urgentMs: Millis = minutes(10);
 const longestUnderOldNoticeMs: Millis = seconds(4);
