@@ -24,6 +24,8 @@ const allowed: Readonly<Record<string, string>> = {
   "src/migrate/killer-setup.ts": "translates the killer of estafette, which is one for GKE",
 
   "src/audit/rules/spot-rules.ts": "what load balancers of EC2 and GKE are asked for in manifests",
+  "src/audit/objects/workload.ts": "API groups without a kind that has pods",
+  "src/cli/cluster/read-cluster.ts": "an API group that the audit reads where it exists",
   "src/sim/model-cluster.ts": "the model is a cluster on Compute Engine",
   "src/sim/cloud/model-machine.ts": "the model is a cluster on Compute Engine",
   "src/cli/doctor/admission-trials.ts": "an example of a source",
