@@ -3,7 +3,7 @@
  * `lastcall agent` on its own, as the agent's image runs it on Bun: without the other commands and
  * the parser that they need.
  */
-import { agentFlags, resolveOptions } from "../config/options/resolve-options.ts";
+import { agentFlags, resolveOptions, unknownVariables } from "../config/options/resolve-options.ts";
 import { seededRng } from "../core/chance/chance.ts";
 import { isLastcallError, messageOf } from "../errors.ts";
 import { interruptSignal, leanIo } from "../runtime/process-io.ts";
@@ -18,12 +18,20 @@ const io = {
 };
 
 try {
-  const flags = agentFlags(process.argv.slice(2));
-  process.exitCode = await runAgent({
-    options: resolveOptions("agent", { flags, env: io.env }),
-    io,
-  });
+  process.exitCode = await runAgent({ options: readOptions(), io });
 } catch (error) {
   io.err(`lastcall agent: ${messageOf(error)}\n`);
   process.exitCode = isLastcallError(error) ? error.exitCode : 1;
+}
+
+/** A variable that does nothing may be why the options are wrong; a running agent logs it. */
+function readOptions() {
+  try {
+    return resolveOptions("agent", { flags: agentFlags(process.argv.slice(2)), env: io.env });
+  } catch (error) {
+    for (const sentence of unknownVariables("agent", io.env)) {
+      io.err(`lastcall agent: ${sentence}\n`);
+    }
+    throw error;
+  }
 }

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { expect, it } from "vitest";
 import type { CommandIo } from "../../src/cli/command-line/command.ts";
 import { runCommandLine } from "../../src/cli/command-line/command-line.ts";
@@ -42,6 +43,18 @@ it.each(["run", "agent --node-name n1"])("%s logs it before all else", async (li
   );
   const logged = { level: "warn", event: "variable-unknown", problem: sentence };
   expect(JSON.parse(first)).toMatchObject(logged);
+});
+
+it("the entry point of the agent's image names it beside the mistake, too", () => {
+  const entry = new URL("../../src/cli/agent-main.ts", import.meta.url).pathname;
+  const env = { PATH: process.env.PATH, LASTCALL_NODENAME: "n1" };
+  const { status, stderr } = spawnSync(process.execPath, [entry], { env, encoding: "utf8" });
+  expect(status).toBe(2);
+  expect(stderr.split("\n")).toEqual([
+    "lastcall agent: The environment variable LASTCALL_NODENAME is unknown and does nothing (did you mean LASTCALL_NODE_NAME?)",
+    "lastcall agent: Cannot run lastcall agent: --node-name is required, set it or LASTCALL_NODE_NAME",
+    "",
+  ]);
 });
 
 it("the Lambda responder logs it, and no variable that it reads", () => {
