@@ -37,7 +37,7 @@ export interface PodObject extends ModelObject {
 
 export interface DepartureObject extends ModelObject {
   readonly spec: {
-    readonly node: { readonly name: string; readonly uid: string };
+    readonly node: { readonly name: string; readonly uid: string; readonly bootID?: string };
     readonly cause: string;
     readonly policy?: string;
     readonly noticedAt?: string;

@@ -280,6 +280,8 @@ const drainsInVain = 2;
 
 /** So long, at least, rests a node that was drained for others who did not take its machine. */
 const leastRestMs = 3_600_000;
+/** Clocks that differ by less are taken for right. */
+const clockMs = 3000;
 
 /** After a reboot, whoever terminates machines may have another chance. */
 function bootOf(node: NodeObject | undefined): string {
@@ -311,7 +313,7 @@ export const notDrainedInVain: Checker = {
         // It may have ended long before that could be recorded.
         const endedAt = Math.min(event.at, Date.parse(status.endedAt ?? "") || event.at);
         if (status.reason === "MachineNotTaken")
-          untaken.set(bootOf(view.nodes.get(spec.node.name)), endedAt);
+          untaken.set(`${spec.node.uid} ${spec.node.bootID}`, endedAt);
         // Such a policy leaves behind what does not go: that blocks nothing.
         if (view.policyUnderWay().drain.onTimeout === "Proceed") return undefined;
         // One that never drained, or that a refused request has ended, has found nothing out.
@@ -336,7 +338,11 @@ export const notDrainedInVain: Checker = {
       // A rest is counted between two instants of the API server's clock.
       const isReset =
         view.troubledMs({ from: since, to: event.at }, (name) => name === "server-clock-off") > 0;
-      if (departure.spec.cause === "Planned" && event.at < since + leastRestMs && !isReset) {
+      if (
+        departure.spec.cause === "Planned" &&
+        event.at < since + leastRestMs - clockMs &&
+        !isReset
+      ) {
         return `${event.object.metadata.name} was evicted from ${node.metadata.name}, ${Math.round((event.at - since) / 60_000)} min after nobody had taken its machine`;
       }
       const known = blocked.get(node.metadata.uid);
