@@ -132,8 +132,8 @@ export const startMutants: readonly Mutant[] = [
     edits: [
       edit(
         "core/plan/lifetime-end.ts",
-        "minus(endsAt, reserveMs)",
-        "minus(endsAt, (0 * reserveMs) as typeof reserveMs)",
+        "minus(endsAt, policy.lifetime.reserveMs)",
+        "(policy === undefined ? born : endsAt)",
       ),
     ],
     kinds: anyKind,
