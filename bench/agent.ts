@@ -2,7 +2,7 @@
  * What an idle agent costs: resident memory and processor time on Node and on Bun, while it polls
  * EC2's metadata service every second or holds a request at Compute Engine's, compared with an
  * empty process of the same runtime. All processes run in parallel for `--minutes`, ten by default.
- * Bun is found on the PATH or in LASTCALL_AGENT_RUNTIME; without Bun only Node is measured.
+ * Bun is found on the PATH or in E2E_AGENT_RUNTIME; without Bun only Node is measured.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import {
@@ -59,7 +59,7 @@ const emptyProgram = join(folder, "empty.mjs");
 writeFileSync(emptyProgram, "setInterval(() => {}, 60_000);\n");
 
 function bunFile(): string | undefined {
-  const named = process.env.LASTCALL_AGENT_RUNTIME ?? "bun";
+  const named = process.env.E2E_AGENT_RUNTIME ?? "bun";
   const found = spawnSync(named, ["--eval", "console.log(process.execPath)"], { encoding: "utf8" });
   return found.status === 0 ? found.stdout.trim() : undefined;
 }

@@ -10,7 +10,7 @@ import { freePort } from "../support/free-port.ts";
 import { waitUntil } from "../support/wait-until.ts";
 
 /**
- * The agent's process without a cluster, run by Node or by the runtime in LASTCALL_AGENT_RUNTIME.
+ * The agent's process without a cluster, run by Node or by the runtime in E2E_AGENT_RUNTIME.
  * Only its machine's metadata service exists.
  */
 let metadata: AwsMetadataServer;

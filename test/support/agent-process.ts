@@ -16,7 +16,7 @@ export interface AgentProcessOptions {
 }
 
 /** Node, or the runtime that the variable names: the agent's image runs it on Bun. */
-const runtime = process.env.LASTCALL_AGENT_RUNTIME ?? process.execPath;
+const runtime = process.env.E2E_AGENT_RUNTIME ?? process.execPath;
 
 const entry = new URL("../../src/cli/agent-main.ts", import.meta.url).pathname;
 

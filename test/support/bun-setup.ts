@@ -9,10 +9,10 @@ const release = "1.4.5";
 /**
  * Makes the end-to-end tests run the agent on Bun, as its image does; the unit tests run it on
  * Node. Bun is fetched once from npm into the cache that also holds the control plane's binaries.
- * LASTCALL_AGENT_RUNTIME, if set, takes precedence.
+ * E2E_AGENT_RUNTIME, if set, takes precedence.
  */
 export function setup(): void {
-  process.env.LASTCALL_AGENT_RUNTIME ??= installBun();
+  process.env.E2E_AGENT_RUNTIME ??= installBun();
 }
 
 function installBun(): string {

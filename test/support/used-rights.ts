@@ -24,8 +24,8 @@ export interface UsedRight {
 }
 
 /** Where a run of the end-to-end tests records the permissions that it used; unset: nowhere. */
-const notesVariable = "LASTCALL_E2E_USED_RIGHTS";
-const fileVariable = "LASTCALL_E2E_TEST_FILE";
+const notesVariable = "E2E_RIGHTS_NOTES";
+const fileVariable = "E2E_TEST_FILE";
 
 /** Runs once around all end-to-end tests. */
 export function setup(): () => void {
