@@ -10,7 +10,7 @@ import {
   isSequelOf,
   isUnderWay,
 } from "../core/departure/departure.ts";
-import { departureOfNotice, endsAsAnother } from "../core/departure/departure-of-notice.ts";
+import { departureOfNotice } from "../core/departure/departure-of-notice.ts";
 import { type Fields, fieldsOf, numberOf, textMapOf, textOf } from "../core/json/json-field.ts";
 import {
   isNoticeOver,
@@ -185,8 +185,6 @@ export class NoticeReporter {
       return { kind: "Created", name: first };
     const found = await this.#all(node, signal);
     const isOfMachine = (one: DepartureView) => mayBeOf(one, node);
-    const ending = found.departures.find((one) => endsAsAnother(one, isOfMachine));
-    if (ending !== undefined) throw busy(ending.name, "it is of an earlier boot, and is ending");
     const target = departureOfNotice(found.departures, notice.cause, isOfMachine);
     if (target !== undefined) return this.#tighten(target, notice, signal);
     const closed = found.departures.find((one) => isClosedBy(one, { node, notice }));
@@ -353,8 +351,8 @@ function mayBeOf({ name, nodeUid, bootID }: DepartureView, node: NodeIdentity): 
 }
 
 /**
- * Whether the departure has ended because it was carried out or a person ended it, in this boot or
- * in one that its event has ended: Azure lists a reboot for a while after it. This is not the case
+ * Whether the departure has ended because it was carried out or a person ended it, in this boot, or
+ * its event has ended the boot that it is about: Azure lists a reboot for a while after it. This is not the case
  * if the cloud withdrew the notice in the meantime, if the controller took us for another
  * machine, or if it gave up a departure for an earlier deadline than the notice's.
  */
@@ -364,8 +362,7 @@ function isClosedBy(
 ): boolean {
   const isThisBoot = departure.bootID === node.bootID;
   return (
-    !isLive(departure) &&
-    (isThisBoot ? !isMistaken(departure) : notice.hasBegun === true) &&
+    (isThisBoot ? !isLive(departure) && !isMistaken(departure) : notice.hasBegun === true) &&
     !isGivenUpFor(notice, departure) &&
     departure.withdrawnAt === undefined &&
     notice.eventIds.every((id) => departure.eventIds.includes(id))

@@ -1,5 +1,6 @@
 import type { DepartureStore, StoreResult } from "../contracts/cluster.ts";
 import type { Telemetry } from "../contracts/telemetry.ts";
+import { mayBeSameMachine } from "../core/cluster/node.ts";
 import type { NewDeparture } from "../core/departure/decision.ts";
 import {
   type Departure,
@@ -136,14 +137,14 @@ export class DepartureWriter {
   }
 
   /**
-   * Hands a notice over to the departure that owns the node. `Orphan`: no such departure exists,
-   * and the mark is left over. Throws a retryable `CONFLICT` while that departure is being
+   * Hands a notice over to the departure that owns the node. `Orphan`: no such departure exists, or
+   * it is of another boot, and the mark is left over. Throws a retryable `CONFLICT` while that departure is being
    * withdrawn, because the notice would be withdrawn with it.
    */
   async handOver(notice: Departure, owner: string): Promise<"Done" | "Orphan"> {
     const found = await this.#store.read(owner);
     if (found.kind !== "Done" || !isLive(found.departure)) return "Orphan";
-    if (found.departure.node.uid !== notice.node.uid) return "Orphan";
+    if (!mayBeSameMachine(found.departure.node, notice.node)) return "Orphan";
     const told = updateFrom(notice);
     const end = await this.#writeSpec(found.departure, (current) => {
       if (isUndoing(current)) {

@@ -52,14 +52,27 @@ it("a notice for a Node that is gone is closed: another departure could mark not
 });
 
 it.each([
-  ["planned for its earlier boot is no departure of this one", {}, `${first}-2`],
-  ["that is under way for its earlier boot has to end first", { phase: "Draining" }, undefined],
-])("a departure %s", async (_, status, created) => {
+  ["that waits for its instant", {}],
+  ["that is under way", { phase: "Draining" }],
+])("a departure of its earlier boot %s is none of this one", async (_, status) => {
+  const { reporter, notice } = await withDeparture({ cause: "Planned", source: "planner" }, status);
+  expect(await reporter.report(notice, never)).toEqual({ kind: "Created", name: `${first}-2` });
+});
+
+it("an event that a machine has been through is closed, though its departure has not ended", async () => {
+  const cause = "ScheduledMaintenance";
+  const told = { cause, source: "agent/azure/scheduled-events" } as const;
+  const { reporter, notice } = await withDeparture(told, { phase: "Draining" });
+  const event = { ...notice, cause, eventIds: [], hasBegun: true } as const;
+  expect(await reporter.report(event, never)).toEqual({ kind: "Closed", name: first });
+});
+
+/** A reporter in the boot after that of a departure, and a notice. */
+async function withDeparture(spec: Pick<Body, "cause" | "source">, status: object) {
   const clock = new ManualClock();
   const api = await modelClusterApi(clock);
   const node = { name: "n1", uid: "0b1f7a3e-7f0e", bootID: "boot-1" };
-  const plan = { cause: "Planned", departAt: clock.now() } as const;
-  const body = departureObject({ name: first, node, source: "test", ...plan });
+  const body = departureObject({ name: first, node, departAt: clock.now(), ...spec });
   const path = "/apis/lastcall.dev/v1alpha1/departures";
   await api.send({ method: "POST", path, body });
   await api.send({
@@ -72,7 +85,7 @@ it.each([
     ...({ cause: "SpotInterruption", source: "gcp/metadata", eventIds: ["now"] } as const),
     ...{ deadlineAt: plus(clock.now(), seconds(30)), noticedAt: clock.now() },
   };
-  const reported = reporter.report(notice, never);
-  if (created !== undefined) expect(await reported).toEqual({ kind: "Created", name: created });
-  else await expect(reported).rejects.toMatchObject({ retryable: true });
-});
+  return { reporter, notice };
+}
+
+type Body = Parameters<typeof departureObject>[0];

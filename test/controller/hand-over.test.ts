@@ -16,19 +16,21 @@ async function stage(owner: {
   readonly phase: string;
   /** The phase of the owner just before a write of its spec arrives. */
   readonly thenPhase?: string;
+  readonly bootID?: string;
 }) {
   const world = new ModelWorld();
   world.addNode("n1", "a");
   await world.pass(seconds(1));
   const uid = world.get("/api/v1/nodes/n1")?.metadata?.uid ?? "";
-  const create = (name: string, spec: object) =>
+  const create = (name: string, spec: object, bootID?: string) =>
     world.create(departures, {
       apiVersion: "lastcall.dev/v1alpha1",
       kind: "Departure",
       metadata: { name },
-      spec: { node: { name: "n1", uid }, ...spec },
+      spec: { node: { name: "n1", uid, ...(bootID === undefined ? {} : { bootID }) }, ...spec },
     });
-  create("former", { cause: "SpotInterruption", noticedAt: "2026-11-20T00:00:00Z", ...owner.spec });
+  const told = { cause: "SpotInterruption", noticedAt: "2026-11-20T00:00:00Z" };
+  create("former", { ...told, ...owner.spec }, owner.bootID);
   const setPhase = (phase: string) =>
     world.api.handle({
       method: "PATCH",
@@ -37,10 +39,14 @@ async function stage(owner: {
       body: { status: { phase, outcome: "RolledBack" } },
     });
   setPhase(owner.phase);
-  create("notice", {
-    ...{ cause: "SpotInterruption", source: "agent/aws/test", deadlineAt },
-    noticedAt: "2026-11-20T00:00:02Z",
-  });
+  create(
+    "notice",
+    {
+      ...{ cause: "SpotInterruption", source: "agent/aws/test", deadlineAt },
+      noticedAt: "2026-11-20T00:00:02Z",
+    },
+    owner.bootID && "boot-2",
+  );
   const never = () => Promise.reject(new Error("nobody asks"));
   const api: KubeApi = {
     watch: (request) => world.watched.watch(request),
@@ -81,6 +87,12 @@ describe("a notice for a node with another departure", () => {
   it("gets the node once that departure has ended", async () => {
     const { writer, notice } = await stage({ phase: "Ended", spec: { withdrawnAt } });
     expect(await writer.handOver(notice, "former")).toBe("Orphan");
+  });
+
+  it("gets the node if that departure is of an earlier boot, with which it ends", async () => {
+    const { owner, writer, notice } = await stage({ phase: "Draining", bootID: "boot-1" });
+    expect(await writer.handOver(notice, "former")).toBe("Orphan");
+    expect(owner()?.spec).not.toHaveProperty("deadlineAt");
   });
 
   it("gets the node if that departure ends while the notice is being handed over", async () => {

@@ -235,7 +235,7 @@ export interface SpreadGang {
   readonly nodes: ReadonlySet<string>;
 }
 
-/** Those that run on several nodes: one that runs on a single node leaves with it, as any other. */
+/** The gangs of the pods that are on more than one node: any other leaves with its node, whole. */
 export function spreadGangs(pods: readonly GangPod[]): readonly SpreadGang[] {
   const found = new Map<string, { readonly gang: Gang; readonly nodes: Set<string> }>();
   for (const pod of pods) {

@@ -11,7 +11,7 @@ import { hours, type Instant, later, type Millis, minutes, plus } from "../time/
 import { policyFor, reactionTo } from "./interruption.ts";
 import {
   callOf,
-  isEnding,
+  isUndoingOf,
   type NoticeCall,
   type NoticeScene,
   noticeOrder,
@@ -201,7 +201,7 @@ export function resolveNotice(
   if (!isNear(notice, scene.at)) return { kind: "TooEarly" };
   const former = scene.departuresOf(node.uid);
   if (former.some((one) => isDealtWith(one, notice))) return { kind: "Known" };
-  if (former.some((one) => isEnding(one, node))) return { kind: "Undoing" };
+  if (former.some((one) => isUndoingOf(node, one))) return { kind: "Undoing" };
   const { departureNamed } = scene;
   return callOf(node, { notice, former, departureNamed }) ?? { kind: "Known" };
 }

@@ -10,7 +10,7 @@ import {
   isGraver,
   isLive,
 } from "../departure/departure.ts";
-import { departureOfNotice, endsAsAnother } from "../departure/departure-of-notice.ts";
+import { departureOfNotice } from "../departure/departure-of-notice.ts";
 import { type Policy, selectPolicy } from "../policy/policy.ts";
 import { explain } from "../reason/reason.ts";
 import { earlier, type Instant, parseHttpDate, plus, seconds } from "../time/time.ts";
@@ -128,12 +128,14 @@ export function callsOfMarks(
     const former = departuresOf(node.uid);
     const source = sourceOf(notice);
     // Evaluated again when the other departure has ended.
-    if (former.some((one) => isEnding(one, node))) return [];
+    if (former.some((one) => isUndoingOf(node, one))) return [];
     const isThisBoot = (one: Departure) => one.node.bootID === node.bootID;
+    // What the node has been through by its reboot, however long its departure takes to end.
+    const hasPassed = (one: Departure) => !isWithdrawn(one) && !isAhead(notice, at);
     // A late watch may still show the shutdown of a machine that has left.
     const hasHadIt = former.some(
       (one) =>
-        (isOver(one) && one.source === source && (isThisBoot(one) || !isAhead(notice, at))) ||
+        (one.source === source && (isThisBoot(one) ? isOver(one) : hasPassed(one))) ||
         (hasTakenMachine(one) && isThisBoot(one)),
     );
     const call = hasHadIt ? undefined : callOf(node, { notice, former, departureNamed });
@@ -148,7 +150,11 @@ function isAhead({ deadlineAt, isReckoned }: Notice, at: Instant): boolean {
 
 /** Whether a departure has dealt with its mark. A mark that had gone is another event. */
 function isOver(departure: Departure): boolean {
-  return !isLive(departure) && departure.status.reason !== "NoticeWithdrawn";
+  return !isLive(departure) && !isWithdrawn(departure);
+}
+
+function isWithdrawn({ status }: Departure): boolean {
+  return status.reason === "NoticeWithdrawn";
 }
 
 /**
@@ -254,11 +260,9 @@ interface NoticedNode {
   departureNamed(name: string): Departure | undefined;
 }
 
-/** Whether a notice written to this departure of the node would be lost when it ends. */
-export function isEnding(departure: Departure, node: NodeFacts): boolean {
-  return (
-    isUndoing(departure) || endsAsAnother(departure, (one) => mayBeSameMachine(one.node, node))
-  );
+/** Whether the node's departure is being withdrawn, which would lose a notice that is written to it. */
+export function isUndoingOf(node: NodeFacts, departure: Departure): boolean {
+  return isUndoing(departure) && mayBeSameMachine(departure.node, node);
 }
 
 /** The source that a notice's departure records, which identifies the event. */

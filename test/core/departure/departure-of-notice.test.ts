@@ -1,9 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Phase } from "../../../src/core/departure/departure.ts";
-import {
-  departureOfNotice,
-  endsAsAnother,
-} from "../../../src/core/departure/departure-of-notice.ts";
+import { departureOfNotice } from "../../../src/core/departure/departure-of-notice.ts";
 import type { Cause } from "../../../src/core/policy/action.ts";
 import { instant } from "../../../src/core/time/time.ts";
 
@@ -16,8 +13,6 @@ interface Row {
   readonly told: Cause;
   /** The index of the departure that the notice joins; absent: it gets its own. */
   readonly joins?: number;
-  /** Whether the notice waits until a departure of an earlier boot has ended. */
-  readonly waits?: true;
 }
 
 const rows: readonly Row[] = [
@@ -43,18 +38,18 @@ const rows: readonly Row[] = [
     told: "SpotInterruption",
     joins: 1,
   },
-  // A plan for an earlier boot ends without acting.
+  // One of an earlier boot ends as that, whenever its end can be recorded.
   { there: ["~Planned Scheduled"], told: "SpotInterruption" },
   { there: ["~Manual Held"], told: "Preempted" },
   { there: ["~Planned Scheduled", "Planned Scheduled"], told: "SpotInterruption", joins: 1 },
-  { there: ["~Planned Draining"], told: "SpotInterruption", joins: 0, waits: true },
-  { there: ["~SpotInterruption Scheduled"], told: "Preempted", joins: 0, waits: true },
+  { there: ["~Planned Draining"], told: "SpotInterruption" },
+  { there: ["~SpotInterruption Scheduled"], told: "Preempted" },
   { there: ["~Planned Ended"], told: "SpotInterruption" },
 ];
 
 describe("the departure that a notice joins", () => {
   it.each(rows)("with $there and a notice of $told is number $joins", (row) => {
-    const { there, told, joins, waits = false } = row;
+    const { there, told, joins } = row;
     const departures = there.map((written) => {
       const [cause = "", phase] = written.split(" ");
       return {
@@ -65,7 +60,6 @@ describe("the departure that a notice joins", () => {
       };
     });
     const isOfMachine = ({ isEarlier }: { isEarlier: boolean }) => !isEarlier;
-    expect(departures.some((one) => endsAsAnother(one, isOfMachine))).toBe(waits);
     const found = departureOfNotice(departures, told, isOfMachine);
     expect(found === undefined ? undefined : departures.indexOf(found)).toBe(joins);
   });

@@ -49,7 +49,10 @@ it.each<[string, Partial<NodeCondition>, Partial<NodeCondition>, number]>([
 ])("after a reboot, a mark with %s drains the node as often as there are events", (...row) => {
   const [, before, change, times] = row;
   const [order] = orders(marked("boot-1", before), []);
-  const status = { phase: "Ended", reason: "MachineRebooted", timeline: [] } as const;
-  const ended = { ...order, uid: "d1", resourceVersion: "1", hold: false, status } as Departure;
-  expect(orders(marked("boot-2", { ...before, ...change }), [ended])).toHaveLength(times);
+  // Whether or not its end could be recorded.
+  for (const phase of ["Ended", "RollingBack", "Draining"] as const) {
+    const status = { phase, reason: "MachineRebooted", timeline: [] } as const;
+    const former = { ...order, uid: "d1", resourceVersion: "1", hold: false, status } as Departure;
+    expect(orders(marked("boot-2", { ...before, ...change }), [former])).toHaveLength(times);
+  }
 });
