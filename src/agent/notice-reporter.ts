@@ -352,9 +352,9 @@ function mayBeOf({ name, nodeUid, bootID }: DepartureView, node: NodeIdentity): 
 
 /**
  * Whether the departure has ended because it was carried out or a person ended it, in this boot, or
- * its event has ended the boot that it is about: Azure lists a reboot for a while after it. This is not the case
- * if the cloud withdrew the notice in the meantime, if the controller took us for another
- * machine, or if it gave up a departure for an earlier deadline than the notice's.
+ * its event has ended the boot that it is about: Azure lists a reboot for a while after it. This is
+ * not the case if the cloud withdrew the notice in the meantime, if the controller took us for
+ * another machine, or if it gave up a departure for an earlier deadline than the notice's.
  */
 function isClosedBy(
   departure: DepartureView,

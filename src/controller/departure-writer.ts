@@ -138,8 +138,8 @@ export class DepartureWriter {
 
   /**
    * Hands a notice over to the departure that owns the node. `Orphan`: no such departure exists, or
-   * it is of another boot, and the mark is left over. Throws a retryable `CONFLICT` while that departure is being
-   * withdrawn, because the notice would be withdrawn with it.
+   * it is of another boot, and the mark is left over. Throws a retryable `CONFLICT` while that
+   * departure is being withdrawn, because the notice would be withdrawn with it.
    */
   async handOver(notice: Departure, owner: string): Promise<"Done" | "Orphan"> {
     const found = await this.#store.read(owner);

@@ -165,27 +165,31 @@ export class KubeGateSource implements GateSource {
 
   /**
    * Without the Volcano Jobs that need one pod. One that cannot be read counts as needing all: the
-   * controller may lack the right, and a pod may name a Job that does not exist.
+   * controller may lack the right, and a pod may name a Job that does not exist. After one without
+   * a response, no other is asked for: the plans of all policies wait.
    */
   async #withoutLoose(gangs: readonly SpreadGang[]): Promise<readonly SpreadGang[]> {
+    let answers = true;
     const kept = await inTurns(gangs, async (one) => {
       const { namespace, volcanoJob } = one.gang;
-      if (volcanoJob === undefined) return one;
+      if (volcanoJob === undefined || !answers) return one;
       const path = volcanoJobPath(namespace, volcanoJob);
       const spec = await this.#once(`gangs ${path}`, () => this.#specOf(path), gangFreshMs);
-      return needsOnePod(spec) ? undefined : one;
+      if (spec === undefined) answers = false;
+      return needsOnePod(spec ?? {}) ? undefined : one;
     });
     return kept.filter((one) => one !== undefined);
   }
 
-  /** The spec of an object; empty if it cannot be read. */
-  async #specOf(path: string): Promise<Fields> {
+  /** The spec of an object; empty if it is refused, undefined without a response. */
+  async #specOf(path: string): Promise<Fields | undefined> {
     const { api, clock } = this.#options;
     const late = () => new Error("late");
     const limit = { clock, limitMs: answerLimitMs, late };
     const ask = (signal: AbortSignal) => api.send({ method: "GET", path, signal });
     const answer = await withinTime(ask, limit).catch(() => undefined);
-    return answer?.status === 200 ? fieldsOf(fieldsOf(answer.body).spec) : {};
+    if (answer === undefined) return undefined;
+    return answer.status === 200 ? fieldsOf(fieldsOf(answer.body).spec) : {};
   }
 
   /** Stops at the first list that fails, since all of them are needed. */

@@ -179,6 +179,24 @@ describe("workloads on several nodes", () => {
     expect((await asked).spot?.gangs).toEqual(new Map([["n1", "Volcano Job ml/loose on n1, n2"]]));
   });
 
+  it("are Volcano Jobs of which none is read within five seconds, however many there are", async () => {
+    const { api, clock, source } = scene();
+    const jobs = Array.from({ length: 40 }, (_, place) => `job-${place}`);
+    const answer = listed(
+      Object.fromEntries(
+        jobs.flatMap((job) => [
+          [`ml/${job}-a n1`, volcano(job)],
+          [`ml/${job}-b n2`, volcano(job)],
+        ]),
+      ),
+    );
+    api.answer = (request) =>
+      request.path.includes("volcano") ? new Promise(() => {}) : answer(request);
+    const asked = source.ask([held("n1")], signal);
+    await clock.advance(seconds(5));
+    expect((await asked).spot?.gangs).toEqual(new Map([["n1", expect.stringContaining("job-")]]));
+  });
+
   it("are listed once in thirty seconds, from the cache of the API server", async () => {
     const { api, clock, source } = scene();
     api.answer = listed({ "ml/a n1": train, "ml/b n2": train });

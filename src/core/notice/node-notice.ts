@@ -260,7 +260,7 @@ interface NoticedNode {
   departureNamed(name: string): Departure | undefined;
 }
 
-/** Whether the node's departure is being withdrawn, which would lose a notice that is written to it. */
+/** Whether the node's departure is being withdrawn: a notice written to it would be lost. */
 export function isUndoingOf(node: NodeFacts, departure: Departure): boolean {
   return isUndoing(departure) && mayBeSameMachine(departure.node, node);
 }
