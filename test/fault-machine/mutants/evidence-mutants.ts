@@ -34,8 +34,8 @@ export const evidenceMutants: readonly Mutant[] = [
     edits: [
       edit(
         "core/departure/departure-of-notice.ts",
-        "live.find(isOfMachine)",
-        "(isOfMachine && live[0])",
+        "isLive(one) && isOfMachine(one)",
+        "isLive(one) && isOfMachine !== undefined",
       ),
     ],
     kinds: ["reboot", "blackout", "notice-unfulfilled"],
