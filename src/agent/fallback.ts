@@ -28,7 +28,8 @@ import {
 import { isLastcallError, messageOf } from "../errors.ts";
 import { ErrorLog } from "./agent-status.ts";
 import { type DrainActor, DrainDriver } from "./drain-driver.ts";
-import type { DepartureView, NoticeReporter, ReportedNotice } from "./notice-reporter.ts";
+import { type DepartureView, isKnownTo } from "./notice-patch.ts";
+import type { NoticeReporter, ReportedNotice } from "./notice-reporter.ts";
 
 export interface FallbackOptions extends FallbackDrainOptions {
   readonly mode: "Cordon" | "Drain";
@@ -176,7 +177,9 @@ export class Fallback {
     const departure = await this.#look(open, name, signal);
     if (departure === undefined) return open.reported === undefined ? "Agent" : "Nobody";
     const isCancelled = departure.isBeingDeleted || departure.withdrawnAt !== undefined;
-    if (isCancelled && !concernsEarlier(departure, open)) return "Nobody";
+    // That of an earlier notice keeps this one from being reported.
+    const isOfThis = open.reported !== undefined || isKnownTo(departure, open.notice);
+    if (isCancelled && isOfThis) return "Nobody";
     switch (departure.status.phase) {
       case "Scheduled":
       case "Held":
@@ -302,11 +305,6 @@ export class Fallback {
   #now(): Instant {
     return minus(this.#options.clock.now(), this.#skewMs);
   }
-}
-
-/** Whether a Departure is of an earlier notice, which keeps this one from being reported. */
-function concernsEarlier({ eventIds }: DepartureView, { notice, reported }: OpenNotice): boolean {
-  return reported === undefined && !notice.eventIds.every((id) => eventIds.includes(id));
 }
 
 function faultOf(error: unknown): Error {

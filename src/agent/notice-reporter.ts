@@ -1,66 +1,45 @@
-import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../contracts/kube-api.ts";
+import type {
+  KubeAnswer,
+  KubeObject,
+  KubeRequest,
+  KubeSender,
+  PatchOperation,
+} from "../contracts/kube-api.ts";
 import type { Log } from "../contracts/telemetry.ts";
 import { mayBeSameMachine, type NodeIdentity } from "../core/cluster/node.ts";
 import {
   cloudDeadline,
-  type Departure,
-  type DepartureStatus,
   departureName,
   isLive,
   isSequelOf,
   isUnderWay,
 } from "../core/departure/departure.ts";
 import { departureOfNotice } from "../core/departure/departure-of-notice.ts";
-import { type Fields, fieldsOf, numberOf, textMapOf, textOf } from "../core/json/json-field.ts";
+import { fieldsOf, textOf } from "../core/json/json-field.ts";
 import {
   isNoticeOver,
   type MachineNotice,
-  type NoticeUpdate,
   noticeUpdate,
   outlivedAt,
 } from "../core/notice/notice.ts";
-import { formatInstant, type Instant } from "../core/time/time.ts";
+import type { Instant } from "../core/time/time.ts";
 import { LastcallError } from "../errors.ts";
-import { apiError, isConflict, isNameTaken, isUnserved } from "../kube/object/api-call.ts";
 import {
-  departureFence,
-  departureObject,
-  departureSpec,
-  readDeparture,
-} from "../kube/object/translate-departure.ts";
-
-/** The comma-separated ids of the notices behind a Departure. */
-const noticeAnnotation = "lastcall.dev/notice";
-
-/** The fields of a Departure that the agent reads. */
-export interface DepartureView
-  extends Pick<
-    Departure,
-    "name" | "uid" | "resourceVersion" | "cause" | "deadlineAt" | "noticedAt" | "withdrawnAt"
-  > {
-  readonly nodeUid: string;
-  readonly bootID: string | undefined;
-  readonly status: Pick<DepartureStatus, "phase" | "reason">;
-  readonly podsLeft: number | undefined;
-  readonly isBeingDeleted: boolean;
-  readonly source: string;
-  readonly eventIds: readonly string[];
-}
-
-export function viewDeparture(object: KubeObject): DepartureView {
-  const { node, status, deletionAt, source = "", ...read } = readDeparture(object);
-  const annotations = textMapOf(fieldsOf(object.metadata).annotations);
-  return {
-    ...read,
-    source,
-    nodeUid: node?.uid ?? "",
-    bootID: node?.bootID,
-    status: { phase: status.phase, reason: status.reason },
-    podsLeft: numberOf(status.drain?.left),
-    isBeingDeleted: deletionAt !== undefined,
-    eventIds: (annotations[noticeAnnotation] ?? "").split(",").filter((id) => id !== ""),
-  };
-}
+  apiError,
+  isConflict,
+  isNameTaken,
+  isPatchRefused,
+  isUnserved,
+} from "../kube/object/api-call.ts";
+import { departureObject } from "../kube/object/translate-departure.ts";
+import {
+  type DepartureView,
+  isKnownTo,
+  noticeAnnotation,
+  tightening,
+  viewDeparture,
+  withdrawal,
+} from "./notice-patch.ts";
 
 /** Builds the Departure of a notice. It omits the providerID, which the agent's token lacks. */
 function departureBody(
@@ -74,23 +53,6 @@ function departureBody(
     node: { name: node.name, uid: node.uid, bootID: node.bootID || undefined },
     ...{ cause, deadlineAt, noticedAt, source: `agent/${notice.source}` },
   });
-}
-
-/**
- * The merge patch that applies a notice to an existing Departure; undefined if nothing changes.
- */
-function tightening(departure: DepartureView, notice: MachineNotice): Fields | undefined {
-  const update = noticeUpdate(departure, { ...notice, source: `agent/${notice.source}` });
-  const knownIds = notice.eventIds.every((id) => departure.eventIds.includes(id));
-  if (update === undefined && knownIds) return undefined;
-  const ids = [...new Set([...departure.eventIds, ...notice.eventIds])].toSorted();
-  return {
-    metadata: {
-      ...departureFence(departure),
-      annotations: { [noticeAnnotation]: ids.join(",") },
-    },
-    spec: update === undefined ? {} : changed(departure, update),
-  };
 }
 
 /** When a departure with a notice is given up, if that is before the notice's deadline. */
@@ -108,15 +70,6 @@ function comesAfter(
   { deadlineAt }: Pick<DepartureView, "deadlineAt">,
 ): boolean {
   return deadlineAt !== undefined && (notice.deadlineAt ?? Number.POSITIVE_INFINITY) > deadlineAt;
-}
-
-function changed(departure: DepartureView, update: NoticeUpdate): Fields {
-  const { noticedAt, deadlineAt, source, cause } = update;
-  return departureSpec({
-    ...{ source, cause },
-    noticedAt: noticedAt === departure.noticedAt ? undefined : noticedAt,
-    deadlineAt: deadlineAt === departure.deadlineAt ? undefined : (deadlineAt ?? null),
-  });
 }
 
 const departuresPath = "/apis/lastcall.dev/v1alpha1/departures";
@@ -217,10 +170,8 @@ export class NoticeReporter {
         mayBeOf(one, node),
     );
     if (ours === undefined) return undefined;
-    const { name, uid, resourceVersion } = ours;
-    const spec = { withdrawnAt: formatInstant(at) };
-    await this.#patch(name, { metadata: { uid, resourceVersion }, spec }, signal);
-    return name;
+    await this.#patch(ours.name, withdrawal(ours, at), signal);
+    return ours.name;
   }
 
   /** Reads the node's Departure; undefined if it is gone or belongs to another node. */
@@ -301,11 +252,12 @@ export class NoticeReporter {
     return true;
   }
 
-  async #patch(name: string, body: unknown, signal: AbortSignal): Promise<void> {
-    const patchType = "application/merge-patch+json";
+  async #patch(name: string, body: readonly PatchOperation[], signal: AbortSignal): Promise<void> {
+    const patchType = "application/json-patch+json";
     const request = { method: "PATCH", path: pathOf(name), body, patchType, signal } as const;
     const answer = await this.#api.send(request);
-    if (isConflict(answer)) throw busy(name, "somebody else changed it at the same time");
+    if (isConflict(answer) || isPatchRefused(answer))
+      throw busy(name, "somebody else changed it at the same time");
     if (answer.status >= 300) throw apiError(request, answer);
     departureIn(answer, name);
   }
@@ -365,7 +317,7 @@ function isClosedBy(
     (isThisBoot ? !isLive(departure) && !isMistaken(departure) : notice.hasBegun === true) &&
     !isGivenUpFor(notice, departure) &&
     departure.withdrawnAt === undefined &&
-    notice.eventIds.every((id) => departure.eventIds.includes(id))
+    isKnownTo(departure, notice)
   );
 }
 

@@ -34,6 +34,11 @@ export type PatchType =
   | "application/strategic-merge-patch+json"
   | "application/apply-patch+yaml";
 
+/** An RFC 6902 operation. A `test` of null is one for absence. */
+export type PatchOperation =
+  | { readonly op: "test" | "add" | "replace"; readonly path: string; readonly value: unknown }
+  | { readonly op: "remove"; readonly path: string };
+
 /**
  * The priority of a request during a burst. `First`: cordons, because every pod that is still
  * scheduled to the node has to leave again. `Now`: everything else, including evictions, except

@@ -197,15 +197,15 @@ describe("a preemption", () => {
     const noticed = { noticedAt: "then", cause: "SpotInterruption" };
     const spec = { node: { name: "n1", uid: "uid-n1" }, ...noticed };
     const status = { phase: "Ended", outcome: "Preempted", reason: "MachineReplaced" };
-    const says = (when: number, what: string): TraceEvent => {
-      return { kind: "Notice", at: when, node: "n1", what };
+    const says = (when: number, endsInMs: number | undefined): TraceEvent => {
+      return { kind: "Notice", at: when, node: "n1", endsInMs };
     };
     return [
       ...[policyIs(0, policy), machine(0, "n1"), change(0, "nodes", node("n1", "True"))],
       change(at - minute, "departures.lastcall.dev", departure({ spec })),
-      says(at - minute, "ends in 120 s"),
+      says(at - minute, 120_000),
       ...faults,
-      says(at - 10_000, "does not end after all"),
+      says(at - 10_000, undefined),
       change(at, "departures.lastcall.dev", departure({ spec, status }), departure({ spec })),
     ];
   };

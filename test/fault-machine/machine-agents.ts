@@ -49,7 +49,7 @@ export class MachineAgents {
     if (machine?.state !== "Running") return;
     const noticedAt = this.#stage.clock.now();
     this.#notices.set(machine.id, { noticedAt, deadlineAt: noticedAt + leadMs });
-    this.#stage.tell({ kind: "Notice", node: name, what: `ends in ${leadMs / 1000} s` });
+    this.#stage.tell({ kind: "Notice", node: name, endsInMs: leadMs });
     if (!this.#running.has(machine.id)) this.#start(name, machine.id);
   }
 
@@ -96,7 +96,7 @@ export class MachineAgents {
   withdraw(name: string): void {
     const machine = this.#stage.cluster.cloud.machine(name);
     if (machine === undefined || !this.#notices.delete(machine.id)) return;
-    this.#stage.tell({ kind: "Notice", node: name, what: "does not end after all" });
+    this.#stage.tell({ kind: "Notice", node: name, endsInMs: undefined });
   }
 
   /** The machine whose metadata server announces its end. */

@@ -63,7 +63,12 @@ export type TraceEvent = { readonly at: At } & (
     }
   | { readonly kind: "Process"; readonly process: string; readonly what: string }
   | { readonly kind: "Person"; readonly what: string }
-  | { readonly kind: "Notice"; readonly node: string; readonly what: string }
+  | {
+      readonly kind: "Notice";
+      readonly node: string;
+      /** Undefined: it does not end after all. */
+      readonly endsInMs: number | undefined;
+    }
   | { readonly kind: "Log"; readonly process: string; readonly text: string }
   | { readonly kind: "Calm" }
   | { readonly kind: "End" }
@@ -100,10 +105,14 @@ function textOf(event: TraceEvent): string {
     case "Person":
       return `PERSON ${event.what}`;
     case "Notice":
-      return `CLOUD SAYS ${event.node}: ${event.what}`;
+      return `CLOUD SAYS ${event.node}: ${noticeText(event.endsInMs)}`;
     case "Log":
       return `  ${event.process} logs ${event.text}`;
     default:
       return event.kind.toUpperCase();
   }
+}
+
+function noticeText(endsInMs: number | undefined): string {
+  return endsInMs === undefined ? "does not end after all" : `ends in ${endsInMs / 1000} s`;
 }

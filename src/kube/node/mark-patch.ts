@@ -1,5 +1,5 @@
 import type { DepartingMark } from "../../contracts/cluster.ts";
-import type { KubeObject } from "../../contracts/kube-api.ts";
+import type { KubeObject, PatchOperation } from "../../contracts/kube-api.ts";
 import {
   cordonTaint,
   departingSoonTaint,
@@ -13,11 +13,6 @@ export const departureAnnotation = "lastcall.dev/departure";
 const cordonedBeforeAnnotation = "lastcall.dev/cordoned-before";
 const excludeLabel = "node.kubernetes.io/exclude-from-external-load-balancers";
 const excludeValue = "lastcall";
-
-/** An RFC 6902 operation. */
-export type PatchOperation =
-  | { readonly op: "test" | "add" | "replace"; readonly path: string; readonly value: unknown }
-  | { readonly op: "remove"; readonly path: string };
 
 interface RawTaint {
   readonly key: string;

@@ -5,7 +5,13 @@ import type {
   NodeMarks,
   UnmarkTarget,
 } from "../../contracts/cluster.ts";
-import type { KubeAnswer, KubeObject, KubeRequest, KubeSender } from "../../contracts/kube-api.ts";
+import type {
+  KubeAnswer,
+  KubeObject,
+  KubeRequest,
+  KubeSender,
+  PatchOperation,
+} from "../../contracts/kube-api.ts";
 import {
   compareIdentity,
   departingSoonTaint,
@@ -22,7 +28,6 @@ import {
   cordonPatch,
   cordonPatchOfSeen,
   departureAnnotation,
-  type PatchOperation,
   soonPatch,
   uncordonPatch,
   uncordonPatchOfSeen,

@@ -183,6 +183,16 @@ export function isConflict(answer: KubeAnswer): boolean {
   return isAbout(answer, { status: 409, reason: "Conflict" });
 }
 
+/**
+ * Whether a JSON patch does not apply, such as one whose `test` fails. A policy or a schema that
+ * refuses an object responds with the same status. Source: apiserver
+ * pkg/endpoints/handlers/patch.go, applyJSPatch, which gives NewGenericServerResponse no message.
+ */
+export function isPatchRefused(answer: KubeAnswer): boolean {
+  const message = "the server rejected our request due to an error in our request";
+  return isAbout(answer, { status: 422, reason: "Invalid" }) && answerMessage(answer) === message;
+}
+
 /** Whether an object to create has a name that is taken. Source: the same, NewAlreadyExists. */
 export function isNameTaken(answer: KubeAnswer): boolean {
   return isAbout(answer, { status: 409, reason: "AlreadyExists" });

@@ -32,6 +32,7 @@ export function patchSentences(target: TargetOf): void {
       await maps.mustCreate(configMap("json", { a: "1", b: "2" }));
       const body = [
         { op: "test", path: "/data/a", value: "1" },
+        { op: "test", path: "/data/c", value: null },
         { op: "replace", path: "/data/a", value: "9" },
         { op: "remove", path: "/data/b" },
         { op: "add", path: "/metadata/annotations", value: {} },
@@ -44,13 +45,22 @@ export function patchSentences(target: TargetOf): void {
 
     it.each([
       ["a test that fails", [{ op: "test", path: "/data/a", value: "other" }]],
+      ["a test for absence that fails", [{ op: "test", path: "/data/a", value: null }]],
+      [
+        "a test for absence in a missing field",
+        [{ op: "test", path: "/binaryData/a", value: null }],
+      ],
       ["a removal of a missing field", [{ op: "remove", path: "/data/nothing" }]],
       ["a path that does not exist", [{ op: "add", path: "/nowhere/deep", value: "1" }]],
     ])("rejects a JSON patch with %s as Invalid, and changes nothing", async (what, operations) => {
       const name = `json-${what.replaceAll(" ", "-")}`;
       const before = await maps.mustCreate(configMap(name, { a: "1" }));
       const body = [{ op: "add", path: "/data/new", value: "x" }, ...operations];
-      mustRefuse(await maps.patch(name, { type: json, body }), { status: 422, reason: "Invalid" });
+      const answer = await maps.patch(name, { type: json, body });
+      // Unlike an object that a schema or a policy refuses.
+      expect(mustRefuse(answer, { status: 422, reason: "Invalid" })).toMatchObject({
+        message: "the server rejected our request due to an error in our request",
+      });
       expect(await maps.mustGet(name)).toEqual(before);
     });
 

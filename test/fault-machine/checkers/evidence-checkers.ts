@@ -25,7 +25,7 @@ export const endedWithEvidence: Checker = {
     return (event, view) => {
       if (event.kind === "Change") for (const uid of touchedBy(event)) touched.add(uid);
       if (event.kind === "Notice") {
-        if (event.what.startsWith("ends")) announced.set(event.node, event.at);
+        if (event.endsInMs !== undefined) announced.set(event.node, event.at);
         else if (announced.delete(event.node)) withdrawn.set(event.node, event.at);
       }
       if (event.kind === "Machine" && event.what === "Gone") announced.delete(event.name);

@@ -101,30 +101,38 @@ export const noticeIsActedOn: Checker = {
   name: "notice-is-acted-on",
   rule: "a node is cordoned within 5 s of its notice, plus the time that faults take",
   start: () => {
-    const waiting = new Map<string, { uid: string; at: At }>();
+    const waiting = new Map<string, Noticed>();
     return (event, view) => {
+      if (event.kind === "Notice") {
+        const { node: name, endsInMs } = event;
+        const uid = view.nodes.get(name)?.metadata.uid;
+        if (endsInMs === undefined || uid === undefined) waiting.delete(name);
+        else waiting.set(name, { uid, at: event.at, endsAt: event.at + endsInMs });
+      }
       if (event.kind === "Change" && event.storage.startsWith("departures.")) {
         const { spec } = event.object as DepartureObject;
+        const { name, uid } = spec.node;
         const before = (event.previous as DepartureObject | undefined)?.spec.noticedAt;
-        if (spec.noticedAt !== undefined && before === undefined) {
-          waiting.set(spec.node.name, { uid: spec.node.uid, at: event.at });
-        }
-        if (spec.withdrawnAt !== undefined) waiting.delete(spec.node.name);
+        const isNew = spec.noticedAt !== undefined && before === undefined;
+        // Who was told by the cloud waits since then.
+        if (isNew && !waiting.has(name)) waiting.set(name, { uid, at: event.at });
+        if (spec.withdrawnAt !== undefined) waiting.delete(name);
       }
-      for (const [name, { uid, at }] of waiting) {
+      for (const [name, { uid, at, endsAt }] of waiting) {
         const node = view.nodes.get(name);
         if (
           node?.metadata.uid !== uid ||
           node.spec.unschedulable === true ||
-          view.machines.get(name)?.state !== "Registered"
+          view.machines.get(name)?.state !== "Registered" ||
+          // What should have gone by now is nobody's notice any more.
+          (endsAt !== undefined && event.at > endsAt)
         ) {
           waiting.delete(name);
           continue;
         }
         if (event.at - at <= newsMs) continue;
         const troubled = view.troubledMs({ from: at, to: event.at }, isInTheWay, 2 * minute);
-        // Before the first controller leads there is nobody to act.
-        if (event.at - at - troubled <= newsMs || view.now - at > 600_000) continue;
+        if (event.at - at - troubled <= newsMs) continue;
         waiting.delete(name);
         return `${name} was noticed ${(event.at - at) / 1000} s ago, and is not cordoned`;
       }
@@ -133,6 +141,14 @@ export const noticeIsActedOn: Checker = {
   },
 };
 
+interface Noticed {
+  /** Of the Node whose machine will be taken. */
+  readonly uid: string;
+  readonly at: At;
+  /** Undefined: only a Departure tells of it. */
+  readonly endsAt?: At;
+}
+
 /** A fault that can keep a cordon from being decided, sent or carried out. */
 function isInTheWay(name: string): boolean {
   return (
@@ -140,7 +156,7 @@ function isInTheWay(name: string): boolean {
     stopsNews(name) ||
     keepsFromNodes(name) ||
     /^(policy-|node-relabelled|node-deleted|registered-again)/.test(name) ||
-    ["departure-deleted", "reboot"].includes(name)
+    ["agent-dead", "departure-deleted", "reboot"].includes(name)
   );
 }
 

@@ -30,6 +30,17 @@ export const evidenceMutants: readonly Mutant[] = [
     kinds: ["registered-again"],
   },
   {
+    name: "a notice waits until nobody moves its plan",
+    edits: [
+      edit(
+        "agent/notice-patch.ts",
+        'const decidingMetadata = ["uid",',
+        'const decidingMetadata = ["uid", "resourceVersion",',
+      ),
+    ],
+    kinds: ["notice-storm"],
+  },
+  {
     name: "a notice is written to the plan for an earlier boot",
     edits: [
       edit(

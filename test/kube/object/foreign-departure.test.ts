@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { viewDeparture } from "../../../src/agent/notice-reporter.ts";
+import { viewDeparture } from "../../../src/agent/notice-patch.ts";
 import type { KubeObject } from "../../../src/contracts/kube-api.ts";
 import { instant } from "../../../src/core/time/time.ts";
 import { translateDeparture } from "../../../src/kube/object/translate-departure.ts";

@@ -57,7 +57,7 @@ function applyOperation(document: unknown, operation: Operation): unknown {
     case "remove":
       return edit(document, { path, change: removed });
     case "test":
-      if (!jsonEqual(read(document, path) ?? null, operation.value ?? null)) throw patchRefused();
+      mustHold(document, path, operation.value);
       return document;
     case "copy":
       return copyTo(document, path, mustRead(document, pointerOf(operation.from)));
@@ -73,6 +73,12 @@ function applyOperation(document: unknown, operation: Operation): unknown {
       // The server decodes an unknown operation and refuses it only when it applies it.
       throw patchRefused();
   }
+}
+
+/** Null tests for absence, but below something that is absent itself nothing holds. */
+function mustHold(document: unknown, path: readonly string[], value: unknown): void {
+  mustRead(document, path.slice(0, -1));
+  if (!jsonEqual(read(document, path) ?? null, value ?? null)) throw patchRefused();
 }
 
 function copyTo(document: unknown, path: readonly string[], value: unknown): unknown {
