@@ -61,12 +61,13 @@ export class Refusals {
     this.#telemetry = telemetry;
   }
 
-  pauseAfter(fault: RequestFault, attempts: number): Millis {
+  /** `mostMs` is the longest pause while it is tried on. */
+  pauseAfter(fault: RequestFault, attempts: number, mostMs?: Millis): Millis {
     const { seen } = this.#state;
     const { clock, rng } = this.#options;
     const isTriedOn = fault.retryable || isHurried(seen, clock.now());
     if (!isTriedOn) return this.#mayBeGivenUp ? refusedAgainMs : restMs;
-    return backoffMs(attempts - 1, rng, { mostMs: longestPause(seen, clock.now()) });
+    return backoffMs(attempts - 1, rng, { mostMs: mostMs ?? longestPause(seen, clock.now()) });
   }
 
   /** An error that the departure may be given up for: that tells of it. */

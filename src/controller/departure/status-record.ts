@@ -7,7 +7,7 @@ import {
 import { isSameJson } from "../../core/json/json-field.ts";
 import { runsAhead } from "../../core/next/evaluation.ts";
 import { freshMemory, inFlightOf } from "../../core/next/memory.ts";
-import { isHurried, longestPause } from "../../core/next/retry-pause.ts";
+import { isHurried, longestRecordPause } from "../../core/next/retry-pause.ts";
 import { type DepartureScene, isAway } from "../../core/next/scene.ts";
 import { type Millis, millis, seconds } from "../../core/time/time.ts";
 import type { DepartureOptions } from "./departure-options.ts";
@@ -124,8 +124,7 @@ export class StatusRecord {
     if (this.#failed === undefined) return 0;
     const { atMs, restMs } = this.#failed;
     const { clock } = options;
-    const at = clock.now();
-    const mostMs = isHurried(state.seen, at) ? longestPause(state.seen, at) : restMs;
+    const mostMs = isHurried(state.seen, clock.now()) ? this.#longestPause() : restMs;
     return atMs + Math.min(restMs, mostMs) - clock.monotonic();
   }
 
@@ -200,7 +199,16 @@ export class StatusRecord {
     this.#unwritten = { fault, sinceMs };
     this.#faults += 1;
     refusals.tellAlways(error, sinceMs);
-    this.#failed = { atMs: clock.monotonic(), restMs: refusals.pauseAfter(fault, this.#faults) };
+    const restMs = refusals.pauseAfter(fault, this.#faults, this.#longestPause());
+    this.#failed = { atMs: clock.monotonic(), restMs };
+  }
+
+  #longestPause(): Millis {
+    const { options, state } = this.#options;
+    const { clock } = options;
+    const nowMs = clock.monotonic();
+    const failingMs = nowMs - (this.#unwritten?.sinceMs ?? nowMs);
+    return longestRecordPause(state.seen, { now: clock.now(), failingMs });
   }
 }
 

@@ -25,3 +25,20 @@ export function longestPause(departure: Departure, now: Instant): Millis {
   const isOld = cloudDeadline(departure) === undefined && now > plus(noticedAt, urgentMs);
   return isOld ? longestUnderOldNoticeMs : longestUnderNoticeMs;
 }
+
+/** So long a record that fails is tried as often as what saves pods is. */
+const urgentRecordMs: Millis = seconds(15);
+
+/**
+ * The same for the record of a departure, which has failed for a time. Nothing of a notice waits
+ * for it, and it is refused for all departures at once: a burst would add hundreds of writes a
+ * second to what ails the API server.
+ */
+export function longestRecordPause(
+  departure: Departure,
+  { now, failingMs }: { readonly now: Instant; readonly failingMs: number },
+): Millis {
+  const usualMs = longestPause(departure, now);
+  if (failingMs < urgentRecordMs) return usualMs;
+  return usualMs > longestUnderOldNoticeMs ? usualMs : longestUnderOldNoticeMs;
+}

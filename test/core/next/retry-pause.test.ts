@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { longestPause } from "../../../src/core/next/retry-pause.ts";
+import { longestPause, longestRecordPause } from "../../../src/core/next/retry-pause.ts";
 import { seconds } from "../../../src/core/time/time.ts";
 import { aDeparture } from "../fleet-builder.ts";
 import { at, theNode } from "./departure-scene.ts";
@@ -30,4 +30,12 @@ it.each([
   },
 ])("what failed for $what rests $pause ms at most", ({ over, ms, pause }) => {
   expect(longestPause(aDeparture(theNode, over), at(ms))).toBe(pause);
+});
+
+it.each([
+  { what: "a notice, at first", over: notice, failingMs: 14_000, pause: seconds(1) },
+  { what: "a notice, after a while", over: notice, failingMs: 15_000, pause: seconds(4) },
+  { what: "a planned departure", over: {}, failingMs: 15_000, pause: seconds(10) },
+])("the record of $what rests $pause ms at most", ({ over, failingMs, pause }) => {
+  expect(longestRecordPause(aDeparture(theNode, over), { now: at(20_000), failingMs })).toBe(pause);
 });
