@@ -73,12 +73,13 @@ export const evidenceMutants: readonly Mutant[] = [
     kinds: ["partition", "pods-stuck"],
   },
   {
-    name: "a node with pods left is said to be drained",
+    // A last look stands behind it, but only where a machine is released.
+    name: "a pod that has been asked to leave counts as gone",
     edits: [
       edit(
-        "core/reason/english-node.ts",
-        'DrainDone: "{node} [left {left?one pod|{left} pods} behind|is drained][: {detail}]",',
-        'DrainDone: "{node} is drained[: {detail}]",',
+        "core/drain/drain-progress.ts",
+        'if (pod === undefined || pod.phase === "Succeeded"',
+        'if (pod === undefined || pod.deletionAt !== undefined || pod.phase === "Succeeded"',
       ),
     ],
     kinds: ["pods-stuck"],
