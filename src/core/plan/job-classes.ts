@@ -153,7 +153,7 @@ export interface Classes {
   readonly missed: readonly Job[];
   /** Those of `free` and `due` that are planned too soon after a late start. */
   readonly crowded: ReadonlySet<Job>;
-  /** Those of `due` that would start sooner than `spacing.min` after a start on time. */
+  /** Those of `due` that would start sooner than `spacing.min` after the newest start. */
   readonly hasty: ReadonlySet<Job>;
   /** The late start. */
   readonly late: LateStart | undefined;
@@ -208,16 +208,13 @@ function crowdedBy(
   return new Set(placeable.filter(({ keptAt = 0 }) => keptAt > late.at && keptAt < untilAt));
 }
 
-/**
- * Only those that nothing else holds or puts in a queue. A late start moves those planned after it,
- * if that helps.
- */
+/** Only those that nothing else holds or puts in a queue. */
 function hastyAfter(
-  { leftAt, isOnTime }: Pace,
+  { leftAt }: Pace,
   due: readonly DueDeparture[],
   { policy, at }: PlanCandidates,
 ): ReadonlySet<Job> {
-  if (!isOnTime || leftAt === undefined || at >= leftAt + policy.spacing.minMs) return new Set();
+  if (leftAt === undefined || at >= leftAt + policy.spacing.minMs) return new Set();
   const hasty = due.filter(({ job: { candidate }, isForced, at: dueAt }) => {
     const { isHeld, waitsForBudget, endsAt } = candidate;
     const isQueued = waitsForBudget || isForced === true || dueAt <= leftAt;

@@ -7,6 +7,7 @@ import { departureOf, type Job, keptShare } from "./planned-departure.ts";
 import { largest } from "./spacing/largest.ts";
 import { zonesInTurn } from "./spacing/slot-assignment.ts";
 import { smallestGapMs } from "./spacing/spacing.ts";
+import { leastGapMs } from "./start-queue.ts";
 import { TakenInstants } from "./taken-instants.ts";
 
 export interface AroundOverdue extends PlanCandidates {
@@ -80,10 +81,12 @@ function queueOf(jobs: readonly Job[], search: Search): OverdueQueue {
   const hours = hoursOf(keeps, search.around);
   return {
     kept: keeps.map(({ job, keptAt }) => placedAt(job, keptAt, hours)),
-    moves: planned
-      .slice(count)
-      .map(({ job, keptAt }) => ({ ...job, release: Math.max(job.release, keptAt) })),
+    moves: planned.slice(count).map(released),
   };
+}
+
+function released({ job, keptAt }: KeptDeparture): Job {
+  return { ...job, release: Math.max(job.release, keptAt) };
 }
 
 interface KeptDeparture {
@@ -129,7 +132,8 @@ function isKept({ keptAt, release }: Job): boolean {
 
 /**
  * The reached gap, or the widest one at which as many leave before their machines end: the others'
- * gap may be narrow for reasons of their own, such as a window that opens late.
+ * gap may be narrow for reasons of their own, such as a window that opens late. A single node may
+ * come closer than that to the others, if it leaves before its end then; several would crowd.
  */
 function overdueGap(
   jobs: readonly Job[],
@@ -138,18 +142,21 @@ function overdueGap(
   const { at, policy } = around;
   const reached = reachedGap(around);
   const endsAt = jobs.reduce((last, { candidate }) => Math.max(last, candidate.endsAt), 0);
-  if (reached === policy.spacing.minMs || endsAt < at) return reached;
+  const isAlone = jobs.length === 1;
+  if (endsAt < at || (reached === policy.spacing.minMs && !isAlone)) return reached;
   const hours = openHours(policy.windows, { startAt: at, endAt: instant(endsAt + 1) });
   const open = openTime(hours.spans);
-  const inOrder = [...plannedBefore(jobs).map(({ job }) => job), ...freshInTurn(jobs)];
+  const inOrder = [...plannedBefore(jobs).map(released), ...freshInTurn(jobs)];
   const inTimeAt = (gap: number): ReadonlySet<Job> => {
     const slots = instantsFor(inOrder, { others, gap, open });
     return new Set(inOrder.filter((job, place) => (slots[place] ?? 0) <= job.candidate.endsAt));
   };
-  const inTime = inTimeAt(reached);
+  const least = isAlone ? Math.min(reached, leastGapMs(policy.spacing.minMs)) : reached;
+  const kept = inTimeAt(reached).size > 0 ? reached : least;
+  const inTime = inTimeAt(kept);
   if (inTime.size === 0) return reached;
   const canKeep = (gap: number): boolean => inTime.isSubsetOf(inTimeAt(gap));
-  return largest({ kept: reached, limit: policy.spacing.minMs }, canKeep);
+  return largest({ kept, limit: policy.spacing.minMs }, canKeep);
 }
 
 /**

@@ -88,8 +88,9 @@ function isToBlame(classes: Classes, scene: PolicyScene): boolean {
 }
 
 /**
- * Whether departures that are due too soon after a start on time can leave later at a wider gap.
- * The plan would have moved them, had a move been recorded: writes may be refused for hours.
+ * Whether departures that are due too soon after the newest start can leave later at a wider gap.
+ * It was late, or the plan would have moved them and no move could be recorded: writes may be
+ * refused for hours.
  */
 function isBestToWait(classes: Classes, scene: PolicyScene): boolean {
   const { hasty, pace } = classes;

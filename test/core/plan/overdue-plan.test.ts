@@ -284,3 +284,17 @@ describe("beside others that a late window crowds", () => {
     expect(again.moved).toBe(0);
   });
 });
+
+it("a single overdue node keeps the widest gap from a start that its lifetime leaves", () => {
+  const reserve = aPolicy().lifetime.reserveMs;
+  const started = aNode("started", { createdAt: instant(now - hours(24) + reserve) });
+  const overdue = aNode("overdue", { createdAt: instant(now - hours(24) + minutes(2)) });
+  const status = { phase: "Draining", startedAt: now } as const;
+  const departures = [
+    aDeparture(started, { departAt: now, status }),
+    aDeparture(overdue, { departAt: instant(now + seconds(24)) }),
+  ];
+  const { departures: planned } = planOf({ nodes: [started, overdue], departures, at: now });
+  const next = planned.find(({ node }) => node.name === "overdue");
+  expect(next?.departAt).toBe(now + minutes(2));
+});

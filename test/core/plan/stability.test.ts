@@ -7,6 +7,7 @@ import { planFleet } from "../../../src/core/plan/plan.ts";
 import { planReport } from "../../../src/core/plan/plan-report.ts";
 import type { Policy } from "../../../src/core/policy/policy.ts";
 import {
+  between,
   formatInstant,
   hours,
   type Instant,
@@ -264,7 +265,7 @@ describe("a stored plan", () => {
     else expect(next?.departAt).toBe(wanted);
   });
 
-  it("postpones nothing a second time if a crowd leaves no room after a late start", () => {
+  it("postpones one into its reserve, once, if a crowd leaves no room after a late start", () => {
     const startedAt = instant(now - 1000);
     const late = aDeparture(aNode("n0"), {
       departAt: instant(now - minutes(10)),
@@ -277,7 +278,13 @@ describe("a stored plan", () => {
     const departures = nodes.map((node, at) =>
       aDeparture(node, { departAt: plus(now, minutes(2 * at)) }),
     );
-    expect(plan({ nodes, departures: [late, ...departures] }).moved).toBe(0);
+    const first = plan({ nodes, departures: [late, ...departures] });
+    // The first of them is due a second after the late start. It leaves a whole gap after the last.
+    expect(first.departures.map(({ departAt }) => between(now, departAt))).toEqual(
+      [2, 4, 19].map(minutes),
+    );
+    const moved = first.departures.map(({ node, departAt }) => aDeparture(node, { departAt }));
+    expect(plan({ nodes, departures: [late, ...moved] }).moved).toBe(0);
   });
 
   it("plans a recreated machine under an old Node object again", () => {
