@@ -23,8 +23,8 @@ export const evidenceMutants: readonly Mutant[] = [
     edits: [
       edit(
         "core/plan/overdue-plan.ts",
-        "if (reached === policy.spacing.minMs || endsAt < at) return reached;",
-        "if (reached >= 0 || endsAt < at) return reached;",
+        "if (inTime.size === 0) return reached;",
+        "if (inTime.size >= 0) return reached;",
       ),
     ],
     kinds: ["registered-again"],
