@@ -1,6 +1,7 @@
 /**
  * `npm run bench [name…]`: runs the named benches, or all of them, each in its own process, adds
  * the machine and the command to each result file, and prints one table of all figures.
+ * `npm run bench -- --help` lists them and runs none.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
@@ -93,6 +94,18 @@ function goalUnit({ ratio, unit }: Figure): string {
   return ratio === undefined ? ` ${unit}` : " x";
 }
 
+const usage = `npm run bench [NAME…] [-- FLAG…]
+
+Runs the named benches, without a name all of them. Flags go to the benches.
+
+${known.map((name) => `  ${name}`).join("\n")}
+
+bench/README.md says what each measures.`;
+
+if (args.some((arg) => arg === "--help" || arg === "-h")) {
+  console.log(usage);
+  process.exit(0);
+}
 const names = benchesToRun(words);
 const failed = names.filter((name) => !runBench(name));
 console.log("");
