@@ -1,5 +1,6 @@
 import type { PodFacts } from "../cluster/pod.ts";
-import { type Millis, millis, seconds } from "../time/time.ts";
+import { between, type Instant, type Millis, millis, plus } from "../time/time.ts";
+import { type DrainLimit, graceAt, latestAsk } from "./drain-limit.ts";
 
 /**
  * One entry of the kubelet's `shutdownGracePeriodByPodPriority`: pods with a priority of at least
@@ -101,12 +102,6 @@ export const tiers = { workload: 0, critical: 1, daemonSet: 2, own: 3 } as const
 
 export type Tier = (typeof tiers)[keyof typeof tiers];
 
-/**
- * Reserved before a deadline: a request in flight, and the 2 s that the kubelet adds after a late
- * preStop.
- */
-export const marginMs: Millis = seconds(2);
-
 const dnsNames: ReadonlySet<string | undefined> = new Set([
   "kube-dns",
   "coredns",
@@ -151,11 +146,10 @@ export interface WaveSlot {
  * When each pod starts to leave, counted from the start of the drain, and with how much grace.
  *
  * Without a deadline, a tier starts when the previous one has had all its grace, and no grace is
- * cut. With `leftMs` until a deadline, the waves are laid out backwards from it. The latest start
- * of a pod is `left - wanted - margin`, or 0 if that does not fit. A pod starts when the lower
- * tiers have had their grace, but never after its own latest start, nor after that of a pod in a
- * higher tier. It follows for every pod (test/core/drain-plan/drain-order.test.ts checks it on
- * random drains):
+ * cut. With a deadline, the waves are laid out backwards from it. The latest start of a pod is that
+ * of `latestAsk`, or 0 if that does not fit. A pod starts when the lower tiers have had their
+ * grace, but never after its own latest start, nor after that of a pod in a higher tier. It follows
+ * for every pod (test/core/drain-plan/drain-order.test.ts checks it on random drains):
  *
  * 1. `1 <= grace <= max(1, wanted)`, and `start + grace <= left` if at least a second is left;
  * 2. a pod is cut only if it wants more than all that is left, so no pod is cut for another's sake,
@@ -163,86 +157,42 @@ export interface WaveSlot {
  * 3. of two pods in different tiers, the lower does not start later;
  * 4. no pod of a higher tier starts earlier than those two bounds require.
  */
-export function layWaves(
-  pods: readonly WavePod[],
-  leftMs: Millis | undefined,
-): readonly WaveSlot[] {
+export function layWaves(pods: readonly WavePod[], end: WaveEnd): readonly WaveSlot[] {
   const slots = new Map<WavePod, WaveSlot>();
   let clearMs = 0;
   for (const tier of [...new Set(pods.map((pod) => pod.tier))].sort((a, b) => a - b)) {
     const wave = pods.filter((pod) => pod.tier === tier);
-    const capMs =
-      leftMs === undefined ? Number.POSITIVE_INFINITY : earliestOf(pods, { above: tier, leftMs });
-    for (const pod of wave) slots.set(pod, slotOf(pod, { clearMs, capMs, leftMs }));
+    const higher = pods.filter((pod) => pod.tier > tier && pod.leavingMs === undefined);
+    const capMs = Math.min(...higher.map((pod) => latestStart(pod, end)));
+    for (const pod of wave) slots.set(pod, slotOf(pod, { clearMs, capMs, end }));
     clearMs = Math.max(clearMs, ...wave.map((pod) => endOf(pod, slots.get(pod))));
   }
   return pods.map((pod) => slots.get(pod) as WaveSlot);
 }
 
-/** The latest start at which a pod gets all the grace that it wants. */
-function latestStart(wantedSeconds: number, leftMs: Millis): Millis {
-  return millis(Math.max(0, leftMs - wantedSeconds * 1000 - marginMs));
+/** What the waves have to fit into, and when the drain starts. */
+export interface WaveEnd {
+  readonly limit: DrainLimit;
+  readonly at: Instant;
 }
 
-/** The grace that fits into `leftMs`, in whole seconds: at least 1, at most what the pod wants. */
-export function fittedGrace(wantedSeconds: number, leftMs: Millis): number {
-  return Math.max(1, Math.min(wantedSeconds, Math.floor(leftMs / 1000)));
-}
-
-function earliestOf(
-  pods: readonly WavePod[],
-  about: { readonly above: number; readonly leftMs: Millis },
-): number {
-  const higher = pods.filter((pod) => pod.tier > about.above && pod.leavingMs === undefined);
-  return Math.min(
-    Number.POSITIVE_INFINITY,
-    ...higher.map((pod) => latestStart(pod.wantedSeconds, about.leftMs)),
-  );
+/** The latest start at which a pod gets all the grace that it wants; Infinity without a limit. */
+function latestStart({ wantedSeconds }: WavePod, { limit, at }: WaveEnd): number {
+  const latest = latestAsk(wantedSeconds, limit);
+  return latest === undefined ? Number.POSITIVE_INFINITY : Math.max(0, between(at, latest));
 }
 
 function slotOf(
   pod: WavePod,
-  about: {
-    readonly clearMs: number;
-    readonly capMs: number;
-    readonly leftMs: Millis | undefined;
-  },
+  about: { readonly clearMs: number; readonly capMs: number; readonly end: WaveEnd },
 ): WaveSlot {
-  const { leftMs } = about;
-  const readyMs = pod.leavingMs === undefined ? about.clearMs + (pod.waitMs ?? 0) : 0;
-  if (leftMs === undefined) {
-    return { startMs: millis(readyMs), graceSeconds: pod.wantedSeconds };
-  }
-  const startMs = millis(Math.min(readyMs, about.capMs, latestStart(pod.wantedSeconds, leftMs)));
-  return { startMs, graceSeconds: fittedGrace(pod.wantedSeconds, millis(leftMs - startMs)) };
+  const { clearMs, capMs, end } = about;
+  const readyMs = pod.leavingMs === undefined ? clearMs + (pod.waitMs ?? 0) : 0;
+  const startMs = millis(Math.min(readyMs, capMs, latestStart(pod, end)));
+  const { limit, at } = end;
+  return { startMs, graceSeconds: graceAt(pod.wantedSeconds, { limit, at: plus(at, startMs) }) };
 }
 
 function endOf(pod: WavePod, slot: WaveSlot | undefined): number {
   return pod.leavingMs ?? (slot === undefined ? 0 : slot.startMs + slot.graceSeconds * 1000);
-}
-
-export interface HeldGrace {
-  readonly wantedSeconds: number;
-  /** The longest time that pods of its workload are known to need; see drain-time.ts. */
-  readonly neededMs?: Millis | undefined;
-}
-
-export interface NoticeSpan {
-  /** The time from when the notice was known to its deadline. */
-  readonly noticeMs: Millis;
-  /** The share of it for which budgets are respected: 0 to 1. */
-  readonly budgetShare: number;
-}
-
-/**
- * How long before the deadline a pod that is still held is deleted. Its budget is respected for its
- * share of the notice, and longer if the grace that the pod wants, or the time that pods of its
- * workload are known to need, still fits after that. With a share of 0, the grace period takes
- * precedence over the budget, and known times do not count.
- */
-export function forceLead(pod: HeldGrace, { noticeMs, budgetShare }: NoticeSpan): Millis {
-  const wantedMs = pod.wantedSeconds * 1000;
-  const restMs = Math.round((1 - budgetShare) * noticeMs);
-  const knownMs = budgetShare > 0 ? (pod.neededMs ?? wantedMs) : wantedMs;
-  return millis(Math.min(wantedMs, restMs, knownMs) + marginMs);
 }

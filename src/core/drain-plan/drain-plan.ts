@@ -5,15 +5,8 @@ import type { BudgetDemand, DrainReason } from "../departure/drain-reason.ts";
 import type { DrainRule } from "../policy/policy.ts";
 import { between, earlier, type Instant, later, type Millis, millis, plus } from "../time/time.ts";
 import { budgetName, budgetsOf } from "./budget-standing.ts";
-import {
-  fittedGrace,
-  forceLead,
-  layWaves,
-  type Tier,
-  tierOf,
-  tiers,
-  type WaveSlot,
-} from "./drain-order.ts";
+import { type DrainLimit, forceTime, graceAt, limitOf } from "./drain-limit.ts";
+import { layWaves, type Tier, tierOf, tiers, type WaveSlot } from "./drain-order.ts";
 import { type DrainAction, type DrainScene, decidePod, type PodDecision } from "./pod-action.ts";
 
 /**
@@ -50,7 +43,7 @@ export interface PlannedPod extends PodIdentity {
   readonly cut: boolean;
   /**
    * Under a notice: when it is deleted if a budget still holds it. If pods of its workload are
-   * known to need less than the time that then remains, it is deleted later; see drain-order.ts.
+   * known to need less than the time that then remains, it is deleted later; see drain-limit.ts.
    */
   readonly forceAtMs?: Millis | undefined;
   /** The grace period of that deletion. */
@@ -120,17 +113,21 @@ export function planDrain(question: DrainQuestion): DrainPlan {
   const here = question.pods.filter((pod) => pod.nodeName === node.name).sort(byName);
   const decided = here.map((pod) => ({ pod, decision: decidePod(pod, scene) }));
   const acting = decided.filter((one): one is Acting => one.decision.kind === "Act");
-  const slots = layWaves(
-    acting.map((one) => waveOf(one, question)),
-    notice?.leftMs,
+  const known = notice && {
+    deadlineAt: plus(now, notice.leftMs),
+    knownAt: knownSince(notice, now),
+  };
+  const limit = limitIn(question, known);
+  const waves = acting.map((one) => waveOf(one, question));
+  const slots = layWaves(waves, { limit, at: now });
+  const pods = acting.map((one, i) =>
+    plannedPod(one, { slot: slots[i] as WaveSlot, limit, question }),
   );
-  const pods = acting.map((one, i) => plannedPod(one, { slot: slots[i] as WaveSlot, question }));
   return Object.freeze({
     node: node.name,
     at: now,
     noticeMs: notice?.leftMs,
-    deadlineAt: notice === undefined ? undefined : plus(now, notice.leftMs),
-    knownAt: notice === undefined ? undefined : knownSince(notice, now),
+    ...known,
     unreachable: scene.unreachable && (scene.isNoticed ? "Noticed" : "Voluntary"),
     pods: Object.freeze(pods.sort(inOrder)),
     skipped: Object.freeze(decided.flatMap(skippedPod).sort(byName)),
@@ -217,10 +214,13 @@ function ownGrace(pod: PodFacts): number {
   return Math.max(1, pod.graceSeconds);
 }
 
-function plannedPod(
-  one: Acting,
-  about: { readonly slot: WaveSlot; readonly question: DrainQuestion },
-): PlannedPod {
+interface PodPlace {
+  readonly slot: WaveSlot;
+  readonly limit: DrainLimit;
+  readonly question: DrainQuestion;
+}
+
+function plannedPod(one: Acting, about: PodPlace): PlannedPod {
   const { pod, decision } = one;
   const { slot, question } = about;
   const wanted = ownGrace(pod);
@@ -236,7 +236,7 @@ function plannedPod(
     wantedGraceSeconds: wanted,
     graceSeconds: slot.graceSeconds,
     cut,
-    ...forced(wanted, { slot, question }),
+    ...forced(wanted, about),
     budget: decision.budget,
     budgets: decision.budgets,
     reason: reasonOf(decision, { tier, cut }),
@@ -250,15 +250,21 @@ function plannedPod(
 /** When a pod that is still held is deleted, and with how much grace; never before its start. */
 function forced(
   wantedSeconds: number,
-  { slot, question }: { readonly slot: WaveSlot; readonly question: DrainQuestion },
+  { slot, limit, question: { now } }: PodPlace,
 ): Pick<PlannedPod, "forceAtMs" | "forcedGraceSeconds"> {
-  const { notice, now, rule } = question;
-  if (notice === undefined) return {};
-  const noticeMs = between(knownSince(notice, now), plus(now, notice.leftMs));
-  const leadMs = forceLead({ wantedSeconds }, { noticeMs, budgetShare: rule.budgetShare });
-  const forceAtMs = millis(Math.max(slot.startMs, notice.leftMs - leadMs));
-  const leftMs = millis(notice.leftMs - forceAtMs);
-  return { forceAtMs, forcedGraceSeconds: fittedGrace(wantedSeconds, leftMs) };
+  if (limit.kind !== "Deadline") return {};
+  const dueAt = forceTime({ wantedSeconds }, limit) ?? now;
+  const at = later(plus(now, slot.startMs), dueAt);
+  return { forceAtMs: between(now, at), forcedGraceSeconds: graceAt(wantedSeconds, { limit, at }) };
+}
+
+/** Without a deadline, no grace is cut and no start is moved. */
+function limitIn(
+  { rule, now }: DrainQuestion,
+  notice: { readonly deadlineAt: Instant; readonly knownAt: Instant } | undefined,
+): DrainLimit {
+  if (notice === undefined) return { kind: "None" };
+  return limitOf({ rule, notice, startedAt: now, spanMs: rule.timeoutMs });
 }
 
 /** The recorded time may come from a clock that is ahead of ours. */

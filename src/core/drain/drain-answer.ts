@@ -1,5 +1,5 @@
 import { backoffMs, type Rng } from "../chance/chance.ts";
-import { fittedGrace } from "../drain-plan/drain-order.ts";
+import { fittedGrace } from "../drain-plan/drain-limit.ts";
 import { between, type Instant, type Millis, millis, plus, seconds } from "../time/time.ts";
 import {
   creditOf,

@@ -1,9 +1,10 @@
 import type { DrainReason } from "../departure/drain-reason.ts";
+import { type DrainLimit, leastTime } from "../drain-plan/drain-limit.ts";
 import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
 import type { DrainRule } from "../policy/policy.ts";
 import { earlier, type Instant, type Millis, millis, minus, plus, seconds } from "../time/time.ts";
 import type { DrainProgress, GonePod, LeavingPod, PodProgress } from "./drain-progress.ts";
-import { type DrainLimit, isUntouchable, leastTime } from "./drain-turn.ts";
+import { isUntouchable } from "./drain-turn.ts";
 
 interface DrainProceeding {
   readonly plan: DrainPlan;
@@ -55,7 +56,7 @@ export function unaskedUntil(drain: DrainAtTimeout): readonly Instant[] {
 function askedEnough(planned: PlannedPod, pod: LeavingPod, spanMs: Millis): Instant {
   const wholeMs = seconds(planned.wantedGraceSeconds);
   const askedAt = earlier(pod.sinceAt, minus(pod.deadlineAt, wholeMs));
-  return earlier(pod.deadlineAt, plus(askedAt, leastTime(planned, spanMs)));
+  return earlier(pod.deadlineAt, plus(askedAt, leastTime(planned.wantedGraceSeconds, spanMs)));
 }
 
 /** Its deletion is decided about last: a policy that proceeds deletes what it may not evict. */

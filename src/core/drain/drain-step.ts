@@ -1,6 +1,7 @@
 import type { PodFacts, PodIdentity } from "../cluster/pod.ts";
 import type { DrainCounts } from "../departure/departure.ts";
 import { budgetAnswers, type DrainReason } from "../departure/drain-reason.ts";
+import { type DrainLimit, limitOf } from "../drain-plan/drain-limit.ts";
 import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
 import { explainDrain } from "../drain-plan/drain-plan-report.ts";
 import type { DrainRule } from "../policy/policy.ts";
@@ -22,7 +23,7 @@ import {
   withReturned,
 } from "./drain-progress.ts";
 import { currentRecords, type Termination, type TerminationRecords } from "./drain-time.ts";
-import { type DrainLimit, isUntouchable, type Turn, type TurnView, turnOf } from "./drain-turn.ts";
+import { isUntouchable, type Turn, type TurnView, turnOf } from "./drain-turn.ts";
 
 export interface DrainState {
   readonly plan: DrainPlan;
@@ -101,7 +102,7 @@ export function nextDrainActs(state: DrainState): DrainStep {
   const workloads = plan.pods.map(({ owner }) => owner?.uid);
   const about = { workloads, ended, leaving: leavingSoFar(progress, now) };
   const records = currentRecords(state.known ?? new Map(), about);
-  const view: TurnView = { plan, limit: limitOf(state), records, now };
+  const view: TurnView = { plan, limit: limitNow(state), records, now };
   if (verdict !== "Running") {
     return { ...finalStep(progress, { verdict, view, returned: returnedPods(state) }), ended };
   }
@@ -129,15 +130,11 @@ export function nextDrainActs(state: DrainState): DrainStep {
   };
 }
 
-function limitOf(state: DrainState): DrainLimit {
-  const { deadlineAt, knownAt, at } = state.plan;
-  if (deadlineAt !== undefined) {
-    const noticeMs = between(knownAt ?? at, deadlineAt);
-    return { kind: "Deadline", at: deadlineAt, noticeMs, budgetShare: state.rule.budgetShare };
-  }
-  if (state.rule.onTimeout !== "Proceed") return { kind: "None" };
-  const spanMs = timeoutSpan(state);
-  return { kind: "Proceed", at: plus(state.startedAt, spanMs), spanMs };
+function limitNow(state: DrainState): DrainLimit {
+  const { rule, startedAt, plan } = state;
+  const { deadlineAt, knownAt = plan.at } = plan;
+  const notice = deadlineAt === undefined ? undefined : { deadlineAt, knownAt };
+  return limitOf({ rule, notice, startedAt, spanMs: timeoutSpan(state) });
 }
 
 /** The timeout starts after the longest wait of a rule, such as an hour for a job. */
@@ -164,7 +161,7 @@ function endsOf(state: DrainState, progress: DrainProgress): readonly (Instant |
 }
 
 function overtimeOf(state: DrainState, progress: DrainProgress): readonly Instant[] {
-  return unaskedUntil({ ...state, progress, limit: limitOf(state), spanMs: timeoutSpan(state) });
+  return unaskedUntil({ ...state, progress, limit: limitNow(state), spanMs: timeoutSpan(state) });
 }
 
 function verdictOf(
@@ -178,7 +175,7 @@ function verdictOf(
   if (state.plan.deadlineAt !== undefined) return "DeadlineReached";
   if (isEnding(state, about) || overtimeOf(state, about.progress).length > 0) return "Running";
   if (state.rule.onTimeout !== "Proceed") return "TimedOut";
-  if (!hasUnasked({ ...state, progress: about.progress, limit: limitOf(state) })) {
+  if (!hasUnasked({ ...state, progress: about.progress, limit: limitNow(state) })) {
     return "Proceeded";
   }
   return state.isTaken === true ? "Running" : "TimedOut";

@@ -1,19 +1,15 @@
 import type { PodFacts } from "../cluster/pod.ts";
 import type { DrainReason, ForceReason } from "../departure/drain-reason.ts";
-import { fittedGrace, forceLead, marginMs, type NoticeSpan } from "../drain-plan/drain-order.ts";
+import {
+  type DrainLimit,
+  forceTime,
+  graceAt,
+  latestAsk,
+  marginMs,
+} from "../drain-plan/drain-limit.ts";
 import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
 import { stuckAfterMs } from "../drain-plan/pod-action.ts";
-import {
-  between,
-  earlier,
-  earliest,
-  type Instant,
-  later,
-  type Millis,
-  millis,
-  minus,
-  plus,
-} from "../time/time.ts";
+import { earlier, earliest, type Instant, later, millis, plus } from "../time/time.ts";
 import {
   type BlockedPod,
   type DrainAct,
@@ -24,15 +20,6 @@ import {
   type WaitingPod,
 } from "./drain-progress.ts";
 import { neededTime, type TerminationRecords } from "./drain-time.ts";
-
-/** What ends a drain. */
-export type DrainLimit =
-  /** The machine is gone then, whatever the pods need. */
-  | (NoticeSpan & { readonly kind: "Deadline"; readonly at: Instant })
-  /** Time is up then, and the policy proceeds without the remaining pods. */
-  | { readonly kind: "Proceed"; readonly at: Instant; readonly spanMs: number }
-  /** The drain is rolled back at a timeout, or waits without limit: no pod is forced. */
-  | { readonly kind: "None" };
 
 export interface TurnView {
   readonly plan: DrainPlan;
@@ -91,7 +78,7 @@ export function turnOf(turner: Turner, view: TurnView): Turn {
     return stuckAt > view.now ? look(stuckAt) : never;
   }
   if (isUntouchable(planned, view)) return look(planned.freeAt);
-  const forceAt = forceTime(turner, view);
+  const forceAt = forcedAt(turner, view);
   if (state.kind === "InFlight") return unanswered(state, { turner, view, forceAt });
   const openAt = openTime(turner, view);
   if (openAt === undefined || openAt > view.now) return look(openAt);
@@ -102,7 +89,7 @@ export function turnOf(turner: Turner, view: TurnView): Turn {
 function openTime(turner: Turner, view: TurnView): Instant | undefined {
   const { planned, state } = turner;
   const { limit, plan, now } = view;
-  const latest = latestAsk(planned, limit);
+  const latest = latestAsk(planned.wantedGraceSeconds, limit);
   const pressed = limit.kind === "Deadline";
   if (state.kind === "Restarting") return latest;
   if (planned.reason === "NamespaceTerminating" && !pressed) return latest;
@@ -116,30 +103,8 @@ function openTime(turner: Turner, view: TurnView): Instant | undefined {
   return fitted ? earlier(startAt, latest) : latest;
 }
 
-/**
- * The latest instant to evict a pod so that its grace period and the margin fit before the end; in
- * the past if they do not fit. If the policy proceeds after a timeout, not in the timeout's first
- * half.
- */
-function latestAsk(planned: PlannedPod, limit: DrainLimit): Instant | undefined {
-  if (limit.kind === "None") return undefined;
-  if (limit.kind === "Deadline") return minus(limit.at, neededBy(planned));
-  return minus(limit.at, leastTime(planned, limit.spanMs));
-}
-
-function neededBy({ wantedGraceSeconds }: PlannedPod): Millis {
-  return millis(wantedGraceSeconds * 1000 + marginMs);
-}
-
-/** How long before the end of a timeout of `spanMs` a pod is asked at the latest. */
-export function leastTime(planned: PlannedPod, spanMs: number): Millis {
-  return millis(Math.min(neededBy(planned), spanMs / 2));
-}
-
 /** When a pod whose eviction is refused is deleted. */
-function forceTime({ planned, state }: Turner, view: TurnView): Instant | undefined {
-  const { limit, records } = view;
-  if (limit.kind !== "Deadline") return latestAsk(planned, limit);
+function forcedAt({ planned, state }: Turner, { limit, records }: TurnView): Instant | undefined {
   const neededMs = planned.owner && neededTime(records.get(planned.owner.uid));
   // In a burst, the deletion would take as long as the last request did.
   const lateMs = ("answeredInMs" in state && state.answeredInMs) || 0;
@@ -147,7 +112,7 @@ function forceTime({ planned, state }: Turner, view: TurnView): Instant | undefi
     wantedSeconds: planned.wantedGraceSeconds,
     neededMs: neededMs && millis(neededMs + lateMs),
   };
-  return minus(limit.at, forceLead(pod, limit));
+  return forceTime(pod, limit);
 }
 
 interface DueTurn {
@@ -240,16 +205,8 @@ function restart(planned: PlannedPod, owner: NonNullable<PlannedPod["owner"]>): 
   };
 }
 
-/** The remaining time, at most the pod's own grace period and at least a second. */
 function graceNow({ turner, view }: DueTurn): number {
-  const { planned } = turner;
-  const { limit, now } = view;
-  const wanted = planned.wantedGraceSeconds;
-  if (limit.kind === "None") return wanted;
-  const leftMs = between(now, limit.at);
-  // A policy proceeds no sooner after asking a pod; see `askedEnough`.
-  const leastMs = limit.kind === "Proceed" ? leastTime(planned, limit.spanMs) : leftMs;
-  return fittedGrace(wanted, millis(Math.max(leftMs, leastMs)));
+  return graceAt(turner.planned.wantedGraceSeconds, { limit: view.limit, at: view.now });
 }
 
 function forceReason(view: TurnView): ForceReason {

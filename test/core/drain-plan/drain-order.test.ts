@@ -1,7 +1,20 @@
 import { expect, it } from "vitest";
 import { type Rng, seededRng } from "../../../src/core/chance/chance.ts";
-import { layWaves, type WavePod, type WaveSlot } from "../../../src/core/drain-plan/drain-order.ts";
-import { type Millis, millis, seconds } from "../../../src/core/time/time.ts";
+import {
+  layWaves,
+  type WaveEnd,
+  type WavePod,
+  type WaveSlot,
+} from "../../../src/core/drain-plan/drain-order.ts";
+import { type Millis, millis, plus, seconds } from "../../../src/core/time/time.ts";
+import { startAt } from "../drain/drain-scene.ts";
+
+function endIn(leftMs: Millis | undefined): WaveEnd {
+  const at = startAt;
+  if (leftMs === undefined) return { limit: { kind: "None" }, at };
+  const deadlineAt = plus(at, leftMs);
+  return { limit: { kind: "Deadline", at: deadlineAt, noticeMs: leftMs, budgetShare: 0.5 }, at };
+}
 
 /** Takes `tier:wanted` pairs and returns `start+grace`, all in seconds. */
 function waves(pods: string, leftSeconds: number | undefined): string {
@@ -10,7 +23,7 @@ function waves(pods: string, leftSeconds: number | undefined): string {
     return { tier, wantedSeconds: wanted };
   });
   const leftMs = leftSeconds === undefined ? undefined : seconds(leftSeconds);
-  return layWaves(wave, leftMs)
+  return layWaves(wave, endIn(leftMs))
     .map((slot) => `${slot.startMs / 1000}+${slot.graceSeconds}`)
     .join(" ");
 }
@@ -54,8 +67,8 @@ it.each<[string, string, number | undefined, string]>([
 it("holds up the next tier for a terminating pod only until that pod is gone", () => {
   const leaving: WavePod = { tier: 0, wantedSeconds: 60, leavingMs: seconds(7) };
   const critical: WavePod = { tier: 1, wantedSeconds: 30 };
-  expect(layWaves([leaving, critical], seconds(120))[1]?.startMs).toBe(7000);
-  expect(layWaves([leaving, critical], undefined)[1]?.startMs).toBe(7000);
+  expect(layWaves([leaving, critical], endIn(seconds(120)))[1]?.startMs).toBe(7000);
+  expect(layWaves([leaving, critical], endIn(undefined))[1]?.startMs).toBe(7000);
 });
 
 /** Written independently of the planner: lists what is wrong with `slots`. */
@@ -123,7 +136,7 @@ it("in 1500 random drains no pod is cut for another, and none starts needlessly 
     const rng = seededRng(seed);
     const pods = randomPods(rng);
     const leftMs = millis(Math.floor(rng() * 180_000));
-    const slots = layWaves(pods, leftMs);
+    const slots = layWaves(pods, endIn(leftMs));
     expect(faults(pods, slots, leftMs), `seed ${seed}`).toEqual([]);
   }
 });
@@ -131,7 +144,7 @@ it("in 1500 random drains no pod is cut for another, and none starts needlessly 
 it("in 500 random drains without a deadline no pod is cut, and no tier overlaps the next", () => {
   for (let seed = 1; seed <= 500; seed++) {
     const pods = randomPods(seededRng(seed));
-    const slots = layWaves(pods, undefined);
+    const slots = layWaves(pods, endIn(undefined));
     pods.forEach((pod, i) => {
       expect(slots[i]?.graceSeconds, `seed ${seed}`).toBe(pod.wantedSeconds);
       pods.forEach((other, j) => {

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
-import { forceLead } from "../../../src/core/drain-plan/drain-order.ts";
-import { seconds } from "../../../src/core/time/time.ts";
+import { forceTime } from "../../../src/core/drain-plan/drain-limit.ts";
+import { plus, seconds } from "../../../src/core/time/time.ts";
+import { startAt } from "../drain/drain-scene.ts";
 
 /** All in seconds: notice, share, wanted grace, known need, and when the pod is deleted. */
 it.each<[string, number, number, number, number | undefined, number]>([
@@ -27,6 +28,8 @@ it.each<[string, number, number, number, number | undefined, number]>([
 ])("deletes a held pod: %s", (_, notice, budgetShare, wantedSeconds, needed, forcedAt) => {
   const neededMs = needed === undefined ? undefined : seconds(needed);
   const noticeMs = seconds(notice);
-  const lead = forceLead({ wantedSeconds, neededMs }, { noticeMs, budgetShare });
-  expect((noticeMs - lead) / 1000).toBe(forcedAt);
+  const at = plus(startAt, noticeMs);
+  const limit = { kind: "Deadline", at, noticeMs, budgetShare } as const;
+  const dueAt = forceTime({ wantedSeconds, neededMs }, limit) ?? 0;
+  expect((dueAt - startAt) / 1000).toBe(forcedAt);
 });
