@@ -88,14 +88,15 @@ function forceLead(pod: HeldGrace, { noticeMs, budgetShare }: NoticeSpan): Milli
 }
 
 /**
- * The grace of a pod that is asked to leave at an instant: at most what it wants, and what the
- * limit leaves by then.
+ * The grace of a pod that is asked to leave at an instant: what it wants, if a deadline leaves that
+ * much. A timeout shortens only the grace of a pod that is deleted because of it.
  */
 export function graceAt(
   wantedSeconds: number,
-  { limit, at }: { readonly limit: DrainLimit; readonly at: Instant },
+  about: { readonly limit: DrainLimit; readonly at: Instant; readonly isForced: boolean },
 ): number {
-  if (limit.kind === "None") return wantedSeconds;
+  const { limit, at, isForced } = about;
+  if (limit.kind === "None" || (limit.kind === "Proceed" && !isForced)) return wantedSeconds;
   const leftMs = between(at, limit.at);
   // A policy proceeds no sooner after asking a pod; see `askedEnough`.
   const leastMs = limit.kind === "Proceed" ? leastTime(wantedSeconds, limit.spanMs) : leftMs;

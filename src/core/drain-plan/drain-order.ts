@@ -189,8 +189,8 @@ function slotOf(
   const { clearMs, capMs, end } = about;
   const readyMs = pod.leavingMs === undefined ? clearMs + (pod.waitMs ?? 0) : 0;
   const startMs = millis(Math.min(readyMs, capMs, latestStart(pod, end)));
-  const { limit, at } = end;
-  return { startMs, graceSeconds: graceAt(pod.wantedSeconds, { limit, at: plus(at, startMs) }) };
+  const asked = { limit: end.limit, at: plus(end.at, startMs), isForced: false };
+  return { startMs, graceSeconds: graceAt(pod.wantedSeconds, asked) };
 }
 
 function endOf(pod: WavePod, slot: WaveSlot | undefined): number {

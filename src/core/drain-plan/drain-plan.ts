@@ -255,7 +255,8 @@ function forced(
   if (limit.kind !== "Deadline") return {};
   const dueAt = forceTime({ wantedSeconds }, limit) ?? now;
   const at = later(plus(now, slot.startMs), dueAt);
-  return { forceAtMs: between(now, at), forcedGraceSeconds: graceAt(wantedSeconds, { limit, at }) };
+  const forcedGraceSeconds = graceAt(wantedSeconds, { limit, at, isForced: true });
+  return { forceAtMs: between(now, at), forcedGraceSeconds };
 }
 
 /** Without a deadline, no grace is cut and no start is moved. */

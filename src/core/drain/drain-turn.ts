@@ -172,8 +172,7 @@ function wasMeant({ trouble }: Open): boolean {
 
 function eviction(due: DueTurn): Turn {
   const { planned, live } = due.turner;
-  const graceSeconds =
-    due.view.limit.kind === "Deadline" ? graceNow(due) : planned.wantedGraceSeconds;
+  const graceSeconds = graceNow(due, { isForced: false });
   const own = graceSeconds === live.graceSeconds;
   return {
     kind: "Act",
@@ -185,8 +184,8 @@ function eviction(due: DueTurn): Turn {
 
 function deletion(reason: ForceReason, due: DueTurn): Turn {
   const { planned, state } = due.turner;
-  const graceSeconds = graceNow(due);
   const isForced = reason === "ForcedAtDeadline" || reason === "ForcedAtTimeout";
+  const graceSeconds = graceNow(due, { isForced });
   const refusal = isForced ? lastTrouble(state) : undefined;
   return {
     kind: "Act",
@@ -205,8 +204,9 @@ function restart(planned: PlannedPod, owner: NonNullable<PlannedPod["owner"]>): 
   };
 }
 
-function graceNow({ turner, view }: DueTurn): number {
-  return graceAt(turner.planned.wantedGraceSeconds, { limit: view.limit, at: view.now });
+function graceNow({ turner, view }: DueTurn, { isForced }: { readonly isForced: boolean }): number {
+  const { limit, now: at } = view;
+  return graceAt(turner.planned.wantedGraceSeconds, { limit, at, isForced });
 }
 
 function forceReason(view: TurnView): ForceReason {

@@ -98,6 +98,18 @@ it.each([310, 560])(
   },
 );
 
+it.each(["Evict", "Delete"] as const)(
+  "Proceed: a pod that a rule makes leave by %s gets all its grace, as in any planned drain",
+  (action) => {
+    const podRules = [{ selector: { matchLabels: { app: "web" } }, action }];
+    const { sent } = drained([model("slow", seconds(1), { graceSeconds: 600 })], {
+      rule: rule({ onTimeout: "Proceed", podRules }),
+    });
+    const asked = sent.map(({ act }) => [act.kind, "graceSeconds" in act && act.graceSeconds]);
+    expect(asked).toEqual([[action, action === "Evict" ? undefined : 600]]);
+  },
+);
+
 it("a job gets no more time if another controller takes over the drain", () => {
   const restarted = { rule: waiting(hours(1)), restartAfterMs: minutes(40) };
   expect(drained([model("job", seconds(1))], restarted).timeline).toEqual([
