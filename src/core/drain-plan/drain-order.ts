@@ -133,7 +133,7 @@ export interface WavePod {
   readonly wantedSeconds: number;
   /** For a pod that is already terminating: the longest time until it is gone. */
   readonly leavingMs?: Millis | undefined;
-  /** For a pod that has to complete before it is evicted: the longest wait. */
+  /** For a pod that may complete before it is evicted: how long, from the start. */
   readonly waitMs?: Millis | undefined;
 }
 
@@ -187,7 +187,7 @@ function slotOf(
   about: { readonly clearMs: number; readonly capMs: number; readonly end: WaveEnd },
 ): WaveSlot {
   const { clearMs, capMs, end } = about;
-  const readyMs = pod.leavingMs === undefined ? clearMs + (pod.waitMs ?? 0) : 0;
+  const readyMs = pod.leavingMs === undefined ? Math.max(clearMs, pod.waitMs ?? 0) : 0;
   const startMs = millis(Math.min(readyMs, capMs, latestStart(pod, end)));
   const asked = { limit: end.limit, at: plus(end.at, startMs), isForced: false };
   return { startMs, graceSeconds: graceAt(pod.wantedSeconds, asked) };

@@ -6,7 +6,7 @@ import type { DrainRule } from "../policy/policy.ts";
 import { between, earlier, type Instant, later, type Millis, millis, plus } from "../time/time.ts";
 import { budgetName, budgetsOf } from "./budget-standing.ts";
 import { type DrainLimit, forceTime, graceAt, limitOf } from "./drain-limit.ts";
-import { layWaves, type Tier, tierOf, tiers, type WaveSlot } from "./drain-order.ts";
+import { layWaves, type Tier, tierOf, tiers, type WavePod, type WaveSlot } from "./drain-order.ts";
 import { type DrainAction, type DrainScene, decidePod, type PodDecision } from "./pod-action.ts";
 
 /**
@@ -58,6 +58,8 @@ export interface PlannedPod extends PodIdentity {
   readonly freeAt?: Instant | undefined;
   /** The longest wait that a WaitCompleted rule allows. */
   readonly waitMs?: Millis | undefined;
+  /** When that wait, or one for as long as the drain lasts, is over. */
+  readonly waitEndsMs?: Millis | undefined;
   readonly owner?: OwnerFacts | undefined;
 }
 
@@ -120,9 +122,10 @@ export function planDrain(question: DrainQuestion): DrainPlan {
   const limit = limitIn(question, known);
   const waves = acting.map((one) => waveOf(one, question));
   const slots = layWaves(waves, { limit, at: now });
-  const pods = acting.map((one, i) =>
-    plannedPod(one, { slot: slots[i] as WaveSlot, limit, question }),
-  );
+  const pods = acting.map((one, i) => {
+    const [wave, slot] = [waves[i] as WavePod, slots[i] as WaveSlot];
+    return plannedPod(one, { wave, slot, limit, question });
+  });
   return Object.freeze({
     node: node.name,
     at: now,
@@ -177,7 +180,7 @@ function sceneOf(question: DrainQuestion): DrainScene {
   };
 }
 
-function waveOf(one: Acting, question: DrainQuestion): Parameters<typeof layWaves>[0][number] {
+function waveOf(one: Acting, question: DrainQuestion): WavePod {
   const { pod, decision } = one;
   const { completion } = decision;
   return {
@@ -215,6 +218,7 @@ function ownGrace(pod: PodFacts): number {
 }
 
 interface PodPlace {
+  readonly wave: WavePod;
   readonly slot: WaveSlot;
   readonly limit: DrainLimit;
   readonly question: DrainQuestion;
@@ -222,8 +226,8 @@ interface PodPlace {
 
 function plannedPod(one: Acting, about: PodPlace): PlannedPod {
   const { pod, decision } = one;
-  const { slot, question } = about;
-  const wanted = ownGrace(pod);
+  const { wave, slot, question } = about;
+  const { wantedSeconds: wanted } = wave;
   const tier = tierOf(pod, question.self);
   const cut = slot.graceSeconds < wanted;
   return Object.freeze({
@@ -243,6 +247,7 @@ function plannedPod(one: Acting, about: PodPlace): PlannedPod {
     detail: decision.detail,
     freeAt: decision.freeAt,
     waitMs: decision.completion?.boundMs,
+    waitEndsMs: wave.waitMs,
     owner: pod.controller,
   });
 }

@@ -9,7 +9,7 @@ import {
 } from "../drain-plan/drain-limit.ts";
 import type { DrainPlan, PlannedPod } from "../drain-plan/drain-plan.ts";
 import { stuckAfterMs } from "../drain-plan/pod-action.ts";
-import { earlier, earliest, type Instant, later, millis, plus } from "../time/time.ts";
+import { earliest, type Instant, later, millis, plus } from "../time/time.ts";
 import {
   type BlockedPod,
   type DrainAct,
@@ -93,14 +93,13 @@ function openTime(turner: Turner, view: TurnView): Instant | undefined {
   const pressed = limit.kind === "Deadline";
   if (state.kind === "Restarting") return latest;
   if (planned.reason === "NamespaceTerminating" && !pressed) return latest;
-  const startAt = plus(plan.at, planned.startMs);
-  if (planned.reason === "WaitCompleted") {
-    return earliest(turner.lowerGone || pressed ? startAt : undefined, latest);
-  }
-  if (turner.lowerGone) return now;
   // Without a deadline, the planned starts are estimates: only the latest start counts.
-  const fitted = plan.deadlineAt !== undefined && latest !== undefined;
-  return fitted ? earlier(startAt, latest) : latest;
+  const dueAt = pressed ? earliest(plus(plan.at, planned.startMs), latest) : latest;
+  if (!turner.lowerGone) return dueAt;
+  return earliest(
+    planned.waitEndsMs === undefined ? now : plus(plan.at, planned.waitEndsMs),
+    dueAt,
+  );
 }
 
 /** When a pod whose eviction is refused is deleted. */

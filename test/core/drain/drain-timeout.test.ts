@@ -136,6 +136,21 @@ it.each([
   expect([end.verdict, endedMs]).toEqual(["TimedOut", minutes(65)]);
 });
 
+it.each<[string, Millis | undefined, number]>([
+  ["in a planned drain", undefined, 60],
+  ["under a notice", minutes(20), 60],
+  ["under a notice that leaves no time for the whole wait", seconds(72), 40],
+])("the wait for a job of a higher tier counts from the start of the drain: %s", (...about) => {
+  const [, notice, asked] = about;
+  const selector = { matchLabels: { app: "job" } };
+  const podRules = [{ selector, action: "WaitCompleted", timeoutMs: minutes(1) } as const];
+  const job = model("job", seconds(1), { labels: selector.matchLabels, priority: 2_000_000_000 });
+  const { timeline } = drained([model("web", seconds(5), { graceSeconds: 300 }), job], {
+    ...{ rule: rule({ podRules }), notice },
+  });
+  expect(timeline[2]).toBe(`${asked} job: Evict Accepted`);
+});
+
 it("a new plan counts the wait for a job from the start of the drain", () => {
   const startOf = (startedAt: Instant, timeoutMs?: Millis) =>
     planDrain({
