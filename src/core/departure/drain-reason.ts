@@ -57,6 +57,14 @@ export const drainReasons = [
 
 export type DrainReason = (typeof drainReasons)[number];
 
+/** Why an eviction would be refused now. */
+export const heldByBudget: ReadonlySet<DrainReason> = new Set([
+  "MultipleBudgets",
+  "BudgetImpossible",
+  "BudgetExhausted",
+  "SingleReplica",
+]);
+
 /** The answers that are about budgets which select the pod; any other says nothing about one. */
 export const budgetAnswers: ReadonlySet<DrainReason> = new Set([
   "BudgetHolds",

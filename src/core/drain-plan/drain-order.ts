@@ -135,6 +135,11 @@ export interface WavePod {
   readonly leavingMs?: Millis | undefined;
   /** For a pod that may complete before it is evicted: how long, from the start. */
   readonly waitMs?: Millis | undefined;
+  /**
+   * How long it is there once it is asked to leave; absent: for all its grace. Infinity: until the
+   * time is up.
+   */
+  readonly staysMs?: number | undefined;
 }
 
 export interface WaveSlot {
@@ -146,7 +151,8 @@ export interface WaveSlot {
  * When each pod starts to leave, counted from the start of the drain, and with how much grace.
  *
  * Without a deadline, a tier starts when the previous one has had all its grace, and no grace is
- * cut. With a deadline, the waves are laid out backwards from it. The latest start of a pod is that
+ * cut. If the policy proceeds after a timeout, each pod starts at its latest start at the latest.
+ * With a deadline, the waves are laid out backwards from it. The latest start of a pod is that
  * of `latestAsk`, or 0 if that does not fit. A pod starts when the lower tiers have had their
  * grace, but never after its own latest start, nor after that of a pod in a higher tier. It follows
  * for every pod (test/core/drain-plan/drain-order.test.ts checks it on random drains):
@@ -162,12 +168,21 @@ export function layWaves(pods: readonly WavePod[], end: WaveEnd): readonly WaveS
   let clearMs = 0;
   for (const tier of [...new Set(pods.map((pod) => pod.tier))].sort((a, b) => a - b)) {
     const wave = pods.filter((pod) => pod.tier === tier);
-    const higher = pods.filter((pod) => pod.tier > tier && pod.leavingMs === undefined);
-    const capMs = Math.min(...higher.map((pod) => latestStart(pod, end)));
+    const capMs = end.limit.kind === "Deadline" ? latestAbove(tier, { pods, end }) : never;
     for (const pod of wave) slots.set(pod, slotOf(pod, { clearMs, capMs, end }));
     clearMs = Math.max(clearMs, ...wave.map((pod) => endOf(pod, slots.get(pod))));
   }
   return pods.map((pod) => slots.get(pod) as WaveSlot);
+}
+
+const never = Number.POSITIVE_INFINITY;
+
+function latestAbove(
+  tier: number,
+  { pods, end }: { readonly pods: readonly WavePod[]; readonly end: WaveEnd },
+): number {
+  const higher = pods.filter((pod) => pod.tier > tier && pod.leavingMs === undefined);
+  return Math.min(...higher.map((pod) => latestStart(pod, end)));
 }
 
 /** What the waves have to fit into, and when the drain starts. */
@@ -179,7 +194,7 @@ export interface WaveEnd {
 /** The latest start at which a pod gets all the grace that it wants; Infinity without a limit. */
 function latestStart({ wantedSeconds }: WavePod, { limit, at }: WaveEnd): number {
   const latest = latestAsk(wantedSeconds, limit);
-  return latest === undefined ? Number.POSITIVE_INFINITY : Math.max(0, between(at, latest));
+  return latest === undefined ? never : Math.max(0, between(at, latest));
 }
 
 function slotOf(
@@ -194,5 +209,6 @@ function slotOf(
 }
 
 function endOf(pod: WavePod, slot: WaveSlot | undefined): number {
-  return pod.leavingMs ?? (slot === undefined ? 0 : slot.startMs + slot.graceSeconds * 1000);
+  if (pod.leavingMs !== undefined || slot === undefined) return pod.leavingMs ?? 0;
+  return slot.startMs + (pod.staysMs ?? slot.graceSeconds * 1000);
 }

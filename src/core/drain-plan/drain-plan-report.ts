@@ -1,4 +1,4 @@
-import type { DrainReason } from "../departure/drain-reason.ts";
+import { type DrainReason, heldByBudget } from "../departure/drain-reason.ts";
 import { inEnglish, type Sentence, sentenceOf } from "../reason/english.ts";
 import type { Millis } from "../time/time.ts";
 import type { DrainPlan, DrainRemark, PlannedPod } from "./drain-plan.ts";
@@ -22,13 +22,6 @@ export function explainDrain(reason: DrainReason, facts: DrainFacts): string {
 function isForced(reason: DrainReason): boolean {
   return reason === "ForcedAtDeadline" || reason === "ForcedAtTimeout";
 }
-
-const heldByBudget: ReadonlySet<DrainReason> = new Set([
-  "MultipleBudgets",
-  "BudgetImpossible",
-  "BudgetExhausted",
-  "SingleReplica",
-]);
 
 /** The sentence about a planned pod: when it is deleted and how much grace it gets, if relevant. */
 function explainPlannedPod(pod: PlannedPod): string {

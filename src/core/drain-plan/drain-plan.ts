@@ -1,7 +1,7 @@
 import type { UnplacedPod } from "../capacity/capacity-fit.ts";
 import type { NodeFacts } from "../cluster/node.ts";
 import type { BudgetFacts, OwnerFacts, PodFacts, PodIdentity } from "../cluster/pod.ts";
-import type { BudgetDemand, DrainReason } from "../departure/drain-reason.ts";
+import { type BudgetDemand, type DrainReason, heldByBudget } from "../departure/drain-reason.ts";
 import type { DrainRule } from "../policy/policy.ts";
 import { between, earlier, type Instant, later, type Millis, millis, plus } from "../time/time.ts";
 import { budgetName, budgetsOf } from "./budget-standing.ts";
@@ -119,8 +119,8 @@ export function planDrain(question: DrainQuestion): DrainPlan {
     deadlineAt: plus(now, notice.leftMs),
     knownAt: knownSince(notice, now),
   };
-  const limit = limitIn(question, known);
-  const waves = acting.map((one) => waveOf(one, question));
+  const limit = limitIn(acting, { question, notice: known });
+  const waves = acting.map((one) => waveOf(one, { question, scene, limit }));
   const slots = layWaves(waves, { limit, at: now });
   const pods = acting.map((one, i) => {
     const [wave, slot] = [waves[i] as WavePod, slots[i] as WaveSlot];
@@ -180,18 +180,43 @@ function sceneOf(question: DrainQuestion): DrainScene {
   };
 }
 
-function waveOf(one: Acting, question: DrainQuestion): WavePod {
+function waveOf(
+  one: Acting,
+  about: {
+    readonly question: DrainQuestion;
+    readonly scene: DrainScene;
+    readonly limit: DrainLimit;
+  },
+): WavePod {
   const { pod, decision } = one;
+  const { question, scene } = about;
   const { completion } = decision;
+  // Nothing confirms that a pod of an unreachable machine is gone, and no other waits for it.
+  const isUnconfirmed = scene.unreachable && scene.isNoticed;
+  const leavingMs =
+    pod.deletionAt === undefined
+      ? undefined
+      : millis(isUnconfirmed ? 0 : Math.max(0, between(question.now, pod.deletionAt)));
   return {
     tier: tierOf(pod, question.self),
     wantedSeconds: ownGrace(pod),
-    leavingMs:
-      pod.deletionAt === undefined
-        ? undefined
-        : millis(Math.max(0, between(question.now, pod.deletionAt))),
+    leavingMs,
     waitMs: completion && waitLeft(pod, { boundMs: completion.boundMs, question }),
+    staysMs: isUnconfirmed ? 0 : staysHeld(decision, about.limit),
   };
+}
+
+/**
+ * In other planned drains, what is held now is assumed to leave in its turn: otherwise they have no
+ * end that could be planned.
+ */
+function staysHeld(
+  { action, reason, freeAt }: Acting["decision"],
+  limit: DrainLimit,
+): number | undefined {
+  if (limit.kind !== "Proceed") return undefined;
+  const isKept = action === "Block" && (freeAt === undefined || freeAt > limit.at);
+  return isKept || heldByBudget.has(reason) ? Number.POSITIVE_INFINITY : undefined;
 }
 
 /**
@@ -264,13 +289,17 @@ function forced(
   return { forceAtMs: between(now, at), forcedGraceSeconds };
 }
 
-/** Without a deadline, no grace is cut and no start is moved. */
 function limitIn(
-  { rule, now }: DrainQuestion,
-  notice: { readonly deadlineAt: Instant; readonly knownAt: Instant } | undefined,
+  acting: readonly Acting[],
+  about: {
+    readonly question: DrainQuestion;
+    readonly notice: { readonly deadlineAt: Instant; readonly knownAt: Instant } | undefined;
+  },
 ): DrainLimit {
-  if (notice === undefined) return { kind: "None" };
-  return limitOf({ rule, notice, startedAt: now, spanMs: rule.timeoutMs });
+  const { rule, now, waitsSince: startedAt = now } = about.question;
+  const waits = acting.map(({ decision }) => decision.completion?.boundMs ?? 0);
+  const spanMs = millis(rule.timeoutMs + Math.max(0, ...waits));
+  return limitOf({ rule, notice: about.notice, startedAt, spanMs });
 }
 
 /** The recorded time may come from a clock that is ahead of ours. */

@@ -1,4 +1,5 @@
 import { seededRng } from "../../../src/core/chance/chance.ts";
+import type { NodeFacts } from "../../../src/core/cluster/node.ts";
 import type { BudgetFacts, PodFacts } from "../../../src/core/cluster/pod.ts";
 import type { EvictionAnswer } from "../../../src/core/drain/drain-answer.ts";
 import {
@@ -32,6 +33,8 @@ import { node, startAt } from "./drain-scene.ts";
  * enforces the API's rules itself: what a budget allows, and that a deletion can only be shortened.
  */
 export interface DrainRun {
+  /** Absent: one that is ready. */
+  readonly node?: NodeFacts | undefined;
   readonly pods: readonly ModelPod[];
   readonly budgets?: readonly ModelBudget[] | undefined;
   readonly rule: DrainRule;
@@ -45,6 +48,8 @@ export interface DrainRun {
   /** What earlier drains have recorded. */
   readonly remembered?: readonly Termination[] | undefined;
   readonly seed?: number | undefined;
+  /** When a drain without an end is no longer followed; absent: after a day. */
+  readonly untilMs?: Millis | undefined;
   /** The API's response to an act, overriding the model; undefined: the model decides. */
   readonly api?: ((act: DrainAct, afterMs: number) => EvictionAnswer | undefined) | undefined;
 }
@@ -130,7 +135,7 @@ export function runDrain(run: DrainRun): DrainRecord {
       if (under === "Over") throw new Error("a drain under way refuses its own act");
       memory = drainAnswered(under.memory, act, { answer, now, rng });
     }
-    if (step.verdict !== "Running" || world.nowMs > dayMs) {
+    if (step.verdict !== "Running" || world.nowMs > (run.untilMs ?? dayMs)) {
       world.timeline.push(`${stamp(world)} ${step.verdict}`);
       const { nowMs: endedMs, timeline } = world;
       return { plan: first, sent, end: step, endedMs, ended, timeline };
@@ -145,7 +150,7 @@ function worldOf(run: DrainRun): World {
     {
       facts: model.facts,
       model,
-      goneAtMs: model.completesAfterMs ?? Number.POSITIVE_INFINITY,
+      goneAtMs: goneAtFirst(model),
       graceMs: model.facts.graceSeconds * 1000,
     },
   ]);
@@ -159,13 +164,26 @@ function worldOf(run: DrainRun): World {
   };
 }
 
+/** A pod that terminates already takes what is left of its grace. */
+function goneAtFirst({ facts: { deletionAt }, completesAfterMs }: ModelPod): number {
+  const endsMs = deletionAt === undefined ? Number.POSITIVE_INFINITY : deletionAt - startAt;
+  return Math.min(endsMs, completesAfterMs ?? Number.POSITIVE_INFINITY);
+}
+
 function viewOf(
   run: DrainRun,
   { world, known }: { readonly world: World; readonly known: TerminationRecords },
 ): DrainView {
   const [livePods, deadlineAt] = [live(world), deadlineNow(run, world)];
   return {
-    ...{ node: node(), livePods, ownPods: livePods, rule: run.rule, known, now: nowOf(world) },
+    ...{
+      node: run.node ?? node(),
+      livePods,
+      ownPods: livePods,
+      rule: run.rule,
+      known,
+      now: nowOf(world),
+    },
     budgets: (run.budgets ?? []).map((one) => one.facts),
     isNoticed: deadlineAt !== undefined || run.isTaken === true,
     ...{ startedAt: startAt, deadlineAt, isTaken: run.isTaken },
