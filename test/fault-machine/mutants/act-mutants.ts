@@ -75,9 +75,9 @@ export const actMutants: readonly Mutant[] = [
     name: "pods are deleted past their budgets where the policy says RollBack",
     edits: [
       edit(
-        drainStep,
-        'if (state.rule.onTimeout !== "Proceed") return { kind: "None" };',
-        'if (state.rule.onTimeout === "Wait") return { kind: "None" };',
+        "core/drain-plan/drain-limit.ts",
+        'if (rule.onTimeout !== "Proceed") return { kind: "None" };',
+        'if (rule.onTimeout === "Wait") return { kind: "None" };',
       ),
     ],
     kinds: ["budget-closed"],

@@ -7,7 +7,7 @@ export const evidenceMutants: readonly Mutant[] = [
     edits: [
       edit(
         "core/drain/drain-step.ts",
-        "if (!hasUnasked({ ...state, progress: about.progress, limit: limitOf(state) })) {",
+        "if (!hasUnasked({ ...state, progress: about.progress, limit: limitNow(state) })) {",
         "if (hasUnasked !== undefined) {",
       ),
     ],
