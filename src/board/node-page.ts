@@ -4,14 +4,14 @@ import { backoffMs, type Rng } from "../core/chance/chance.ts";
 import type { BudgetFacts, PodFacts } from "../core/cluster/pod.ts";
 import {
   type ActionRecord,
-  cloudDeadline,
   type Departure,
   isLive,
   isUnderWay,
   type TimelineEntry,
 } from "../core/departure/departure.ts";
 import { drainBeganAt } from "../core/departure/ledger.ts";
-import { planDrain } from "../core/drain-plan/drain-plan.ts";
+import { drainTermsOf } from "../core/drain/drain-time.ts";
+import { type DrainQuestion, planDrain } from "../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../core/drain-plan/drain-plan-report.ts";
 import { defaultPolicy, selectPolicy } from "../core/policy/policy.ts";
 import {
@@ -19,8 +19,8 @@ import {
   type Instant,
   instant,
   type Millis,
-  millis,
   minutes,
+  plus,
   seconds,
 } from "../core/time/time.ts";
 import { isLastcallError } from "../errors.ts";
@@ -141,9 +141,8 @@ export class DrainLog {
     const beganAt = status.startedAt ?? now();
     const here = followed.pods().map((pod) => asBefore(pod, beganAt));
     const rule = (selectPolicy(node, fleet.policies())?.policy ?? defaultPolicy).drain;
-    const endsAt = cloudDeadline(departure);
-    const notice = endsAt === undefined ? undefined : { leftMs: between(beganAt, endsAt) };
-    const plan = planDrain({ node, pods: here, budgets, rule, notice, now: beganAt });
+    const terms = drainTermsOf(departure, { rule, beganAt });
+    const plan = planDrain({ node, pods: here, budgets, ...terms, now: beganAt });
     let record: DrainRecord = {
       beganAt,
       plan: drainPlanReport(plan),
@@ -280,20 +279,18 @@ function drainsOf(
   { view, pods = [], budgets = [], now }: NodePageFacts,
 ): readonly ShownDrain[] {
   const rule = (selectPolicy(node, view.policies)?.policy ?? defaultPolicy).drain;
-  const planOf = (leftMs?: Millis): DrainPlanReport => {
-    const notice = leftMs === undefined ? undefined : { leftMs };
-    return drainPlanReport(planDrain({ node, pods, budgets, rule, notice, now }));
-  };
-  const noticed = departures.find((one) => isLive(one) && one.noticedAt !== undefined);
-  const endsAt = noticed && cloudDeadline(noticed);
+  const planOf = (terms: Pick<DrainQuestion, "rule" | "deadlineAt" | "knownAt">): DrainPlanReport =>
+    drainPlanReport(planDrain({ node, pods, budgets, ...terms, now }));
+  const live = departures.find((one) => isLive(one) && one.noticedAt !== undefined);
+  const terms = live && drainTermsOf(live, { rule, beganAt: drainBeganAt(live.status) ?? now });
   const running: readonly ShownDrain[] =
-    endsAt === undefined
-      ? []
-      : [{ kind: "Running", plan: planOf(millis(Math.max(0, between(now, endsAt)))) }];
+    terms?.deadlineAt === undefined ? [] : [{ kind: "Running", plan: planOf(terms) }];
   return [
     ...running,
-    { kind: "Planned", plan: planOf() },
-    ...noticesShown.map((span) => ({ kind: "Notice" as const, plan: planOf(span) })),
+    { kind: "Planned", plan: planOf({ rule }) },
+    ...noticesShown.map((span): ShownDrain => {
+      return { kind: "Notice", plan: planOf({ rule, deadlineAt: plus(now, span) }) };
+    }),
   ];
 }
 

@@ -114,6 +114,12 @@ it.each([
   expect(log.of("d1")?.plan).toMatchObject({ noticeSeconds });
 });
 
+it("plans with the time that a drain has which began after its deadline", async () => {
+  fields = { cause: "SpotInterruption", noticedAt: beganAt, deadlineAt: after(-5) };
+  await turn("Draining");
+  expect(log.of("d1")?.plan).toMatchObject({ noticeSeconds: 30 });
+});
+
 it("watches the pods of a node once, for as long as it departs", async () => {
   for (const next of ["Preparing", "Draining", "Draining", "Releasing"]) await turn(next);
   expect(follows).toEqual(["follow n1"]);

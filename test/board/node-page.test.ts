@@ -4,6 +4,7 @@ import type { FleetView } from "../../src/contracts/cluster.ts";
 import type { PodFacts } from "../../src/core/cluster/pod.ts";
 import type { Departure } from "../../src/core/departure/departure.ts";
 import { instant, minutes, plus, seconds } from "../../src/core/time/time.ts";
+import { budget } from "../core/drain/drain-scene.ts";
 
 const now = instant(Date.UTC(2026, 10, 20));
 const node = {
@@ -16,6 +17,7 @@ const pod = {
   ...{ graceSource: "Set", mirror: false, emptyDir: false, hostPath: false },
   ...{ volumeClaims: [], tolerations: [], controller: { kind: "ReplicaSet", name: "r", uid: "r" } },
 } as PodFacts;
+const none = { namespace: "shop", selector: {}, disruptionsAllowed: 0, currentHealthy: 2 };
 const departure: Departure = {
   ...{ name: "n1-1", uid: "uid-d", resourceVersion: "1", node: { name: "n1", uid: "uid-n1" } },
   ...{ cause: "SpotInterruption", hold: false, noticedAt: now },
@@ -50,6 +52,25 @@ it("has the running notice first, with the time left", () => {
   const page = nodePage("n1", { view: viewOf([departure]), pods: [pod], budgets: [], now: at });
   expect(page?.drains[0]).toMatchObject({ kind: "Running", plan: { noticeSeconds: 40 } });
   expect(page?.departures[0]).toMatchObject({ isLive: true, steps: [{ step: "Draining" }] });
+});
+
+it.each([
+  [0, 43],
+  [20, 23],
+  [50, 0],
+])("has, %d s after the notice, the rest of its budget's share: %d s", (after, forceAtSeconds) => {
+  const at = plus(now, seconds(after));
+  const facts = { view: viewOf([departure]), pods: [pod], budgets: [budget("web", none)] };
+  const page = nodePage("n1", { ...facts, now: at });
+  expect(page?.drains[0]).toMatchObject({ kind: "Running", plan: { pods: [{ forceAtSeconds }] } });
+});
+
+it("gives a drain that began after its deadline the time that it has", () => {
+  const late: Departure = { ...departure, deadlineAt: plus(now, seconds(-5)) };
+  const at = plus(now, seconds(10));
+  const page = nodePage("n1", { view: viewOf([late]), pods: [pod], budgets: [], now: at });
+  const pods = [{ graceSeconds: 20 }];
+  expect(page?.drains[0]).toMatchObject({ kind: "Running", plan: { noticeSeconds: 20, pods } });
 });
 
 it("does not take a person's deadline for the cloud's", () => {

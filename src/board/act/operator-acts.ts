@@ -9,11 +9,12 @@ import type {
 import { holdAnnotation, type NodeFacts } from "../../core/cluster/node.ts";
 import { deadlineAfter, departStep } from "../../core/departure/decision.ts";
 import { type Departure, isLive, isNoticed } from "../../core/departure/departure.ts";
+import { ruleWithin } from "../../core/drain/drain-time.ts";
 import { planDrain } from "../../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../../core/drain-plan/drain-plan-report.ts";
 import { defaultPolicy, selectPolicy } from "../../core/policy/policy.ts";
 import type { Sentence } from "../../core/reason/english.ts";
-import { between, type Instant, instant, parseInstant } from "../../core/time/time.ts";
+import { type Instant, instant, parseInstant } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
 import {
   type ActAnswer,
@@ -234,8 +235,7 @@ export class OperatorActs {
     const [here, budgets] = await Promise.all([pods.list(node.name), pods.budgets()]);
     const { drain } = selectPolicy(node, fleet.policies())?.policy ?? defaultPolicy;
     // An instant set by a person limits the drain, but is not a notice: it forces no pod out.
-    const timeoutMs = deadlineAt === undefined ? drain.timeoutMs : between(departAt, deadlineAt);
-    const rule = { ...drain, timeoutMs };
+    const rule = ruleWithin(drain, { beganAt: departAt, deadlineAt });
     return drainPlanReport(planDrain({ node, pods: here, budgets, rule, now: now() }));
   }
 

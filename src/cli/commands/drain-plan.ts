@@ -9,6 +9,7 @@ import { returningPods } from "../../core/drain/placeholder-plan.ts";
 import { planDrain, warnOfCapacity } from "../../core/drain-plan/drain-plan.ts";
 import { type DrainPlanReport, drainPlanReport } from "../../core/drain-plan/drain-plan-report.ts";
 import { defaultPolicy, selectPolicy } from "../../core/policy/policy.ts";
+import { plus } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { connect } from "../cluster/connect.ts";
 import { missingNode } from "../cluster/meant-nodes.ts";
@@ -80,13 +81,13 @@ async function planWith(
   const marks = [...unknownNodeMarks([node]), ...unknownPodMarks(own)];
   if (!options.quiet) for (const mark of marks) io.err(`lastcall: ${mark}\n`);
   const pods = await about.capacity.withVolumes(own);
+  const now = plannedInstant(options, { io, now: fleet.readAt });
   const plan = planDrain({
     node,
     pods,
     budgets: fleet.budgets,
     rule: policy.drain,
-    notice: options.notice === undefined ? undefined : { leftMs: options.notice },
-    now: plannedInstant(options, { io, now: fleet.readAt }),
+    ...{ now, deadlineAt: options.notice && plus(now, options.notice) },
     everyPod: about.everyPod,
     terminatingNamespaces: fleet.terminatingNamespaces,
     daemonSets: fleet.daemonSets,

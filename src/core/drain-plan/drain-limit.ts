@@ -23,11 +23,17 @@ export interface NoticeSpan {
  */
 export const marginMs: Millis = seconds(2);
 
+export interface KnownDeadline {
+  /** When the machine may be gone. */
+  readonly deadlineAt: Instant;
+  /** Since when the drain has known that. */
+  readonly knownAt: Instant;
+}
+
 /** The limit of a drain with this rule. */
 export function limitOf(about: {
   readonly rule: Pick<DrainRule, "budgetShare" | "onTimeout">;
-  /** When the machine may be gone, under a notice, and since when the drain has known that. */
-  readonly notice: { readonly deadlineAt: Instant; readonly knownAt: Instant } | undefined;
+  readonly notice: KnownDeadline | undefined;
   /** When the drain started, and its timeout with the waits of its rules. */
   readonly startedAt: Instant;
   readonly spanMs: Millis;

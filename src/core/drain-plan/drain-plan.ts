@@ -5,7 +5,7 @@ import { type BudgetDemand, type DrainReason, heldByBudget } from "../departure/
 import type { DrainRule } from "../policy/policy.ts";
 import { between, earlier, type Instant, later, type Millis, millis, plus } from "../time/time.ts";
 import { budgetName, budgetsOf } from "./budget-standing.ts";
-import { type DrainLimit, forceTime, graceAt, limitOf } from "./drain-limit.ts";
+import { type DrainLimit, forceTime, graceAt, type KnownDeadline, limitOf } from "./drain-limit.ts";
 import { layWaves, type Tier, tierOf, tiers, type WavePod, type WaveSlot } from "./drain-order.ts";
 import { type DrainAction, type DrainScene, decidePod, type PodDecision } from "./pod-action.ts";
 
@@ -77,8 +77,11 @@ export interface DrainQuestion {
   readonly pods: readonly PodFacts[];
   readonly budgets: readonly BudgetFacts[];
   readonly rule: DrainRule;
-  readonly notice?: DrainNotice | undefined;
-  /** Whether the cloud takes the machine, with a deadline or without; absent: as `notice` says. */
+  /** When the machine may be gone, under a notice. */
+  readonly deadlineAt?: Instant | undefined;
+  /** Since when the drain has known that deadline; absent: now. */
+  readonly knownAt?: Instant | undefined;
+  /** Whether the cloud takes the machine; absent: if there is a deadline. */
   readonly isNoticed?: boolean | undefined;
   readonly now: Instant;
   /** When the wait for pods that have to complete started; absent: now. */
@@ -94,12 +97,6 @@ export interface DrainQuestion {
   readonly self?: string | undefined;
 }
 
-export interface DrainNotice {
-  readonly leftMs: Millis;
-  /** When the drain first saw the notice; absent: now. */
-  readonly knownAt?: Instant | undefined;
-}
-
 const unreachableTaint = "node.kubernetes.io/unreachable";
 
 /**
@@ -110,16 +107,13 @@ const unreachableTaint = "node.kubernetes.io/unreachable";
  * and does not stop the plan. Does not throw.
  */
 export function planDrain(question: DrainQuestion): DrainPlan {
-  const { node, now, notice } = question;
+  const { node, now } = question;
   const scene = sceneOf(question);
   const here = question.pods.filter((pod) => pod.nodeName === node.name).sort(byName);
   const decided = here.map((pod) => ({ pod, decision: decidePod(pod, scene) }));
   const acting = decided.filter((one): one is Acting => one.decision.kind === "Act");
-  const known = notice && {
-    deadlineAt: plus(now, notice.leftMs),
-    knownAt: knownSince(notice, now),
-  };
-  const limit = limitIn(acting, { question, notice: known });
+  const notice = noticeOf(question);
+  const limit = limitIn(acting, { question, notice });
   const waves = acting.map((one) => waveOf(one, { question, scene, limit }));
   const slots = layWaves(waves, { limit, at: now });
   const pods = acting.map((one, i) => {
@@ -129,8 +123,8 @@ export function planDrain(question: DrainQuestion): DrainPlan {
   return Object.freeze({
     node: node.name,
     at: now,
-    noticeMs: notice?.leftMs,
-    ...known,
+    noticeMs: notice && millis(Math.max(0, between(now, notice.deadlineAt))),
+    ...notice,
     unreachable: scene.unreachable && (scene.isNoticed ? "Noticed" : "Voluntary"),
     pods: Object.freeze(pods.sort(inOrder)),
     skipped: Object.freeze(decided.flatMap(skippedPod).sort(byName)),
@@ -173,9 +167,9 @@ function sceneOf(question: DrainQuestion): DrainScene {
     terminatingNamespaces: question.terminatingNamespaces ?? new Set(),
     daemonSets: question.daemonSets,
     unreachable: isUnreachable(question.node),
-    isNoticed: question.isNoticed ?? question.notice !== undefined,
+    isNoticed: question.isNoticed ?? question.deadlineAt !== undefined,
     beganWith: question.beganWith,
-    pressed: question.notice !== undefined,
+    pressed: question.deadlineAt !== undefined,
     now: question.now,
   };
 }
@@ -227,8 +221,8 @@ function waitLeft(
   { startedAt }: PodFacts,
   about: { readonly boundMs: Millis | undefined; readonly question: DrainQuestion },
 ): Millis {
-  const { notice, rule, now, waitsSince = now } = about.question;
-  if (about.boundMs === undefined && notice !== undefined) return notice.leftMs;
+  const { deadlineAt, rule, now, waitsSince = now } = about.question;
+  if (about.boundMs === undefined && deadlineAt !== undefined) return between(now, deadlineAt);
   const sinceAt = earlier(now, later(waitsSince, startedAt ?? waitsSince));
   const wholeMs = about.boundMs ?? rule.timeoutMs;
   return millis(Math.max(0, wholeMs - between(sinceAt, now)));
@@ -293,7 +287,7 @@ function limitIn(
   acting: readonly Acting[],
   about: {
     readonly question: DrainQuestion;
-    readonly notice: { readonly deadlineAt: Instant; readonly knownAt: Instant } | undefined;
+    readonly notice: KnownDeadline | undefined;
   },
 ): DrainLimit {
   const { rule, now, waitsSince: startedAt = now } = about.question;
@@ -303,8 +297,8 @@ function limitIn(
 }
 
 /** The recorded time may come from a clock that is ahead of ours. */
-function knownSince({ knownAt }: DrainNotice, now: Instant): Instant {
-  return knownAt === undefined ? now : earlier(knownAt, now);
+function noticeOf({ deadlineAt, knownAt, now }: DrainQuestion): KnownDeadline | undefined {
+  return deadlineAt && { deadlineAt, knownAt: earlier(knownAt ?? now, now) };
 }
 
 const ordinary: ReadonlySet<DrainReason> = new Set([

@@ -4,7 +4,7 @@ import type { BudgetFacts, PodFacts } from "../cluster/pod.ts";
 import { type DrainPlan, isUnreachable, planDrain } from "../drain-plan/drain-plan.ts";
 import { marksOf } from "../drain-plan/pod-obstacle.ts";
 import type { DrainRule } from "../policy/policy.ts";
-import { between, type Instant, type Millis, millis } from "../time/time.ts";
+import { type Instant, type Millis, millis } from "../time/time.ts";
 import { type EvictionAnswer, recordAnswer, recordSending } from "./drain-answer.ts";
 import type { DrainAct, DrainProgress } from "./drain-progress.ts";
 import { type DrainStep, longestWait, nextDrainActs } from "./drain-step.ts";
@@ -137,11 +137,8 @@ function withPlan(memory: DrainMemory, view: DrainView): PlannedDrain {
 }
 
 function replanned(memory: DrainMemory, view: DrainView): PlannedDrain {
-  const { ownPods: pods, startedAt: waitsSince, deadlineAt, knownAt, now } = view;
-  const notice =
-    deadlineAt === undefined ? undefined : { leftMs: between(now, deadlineAt), knownAt };
-  const beganWith = new Set(memory.beganWith);
-  const plan = planDrain({ ...view, pods, notice, waitsSince, beganWith });
+  const { ownPods: pods, startedAt: waitsSince } = view;
+  const plan = planDrain({ ...view, pods, waitsSince, beganWith: new Set(memory.beganWith) });
   return {
     ...memory,
     plan,

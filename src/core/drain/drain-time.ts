@@ -44,7 +44,15 @@ function withPersonsTime(
   { rule, now }: { readonly rule: DrainRule; readonly now: Instant },
 ): DrainRule {
   const beganAt = drainBeganAt(status) ?? now;
-  if (cause !== "Manual" || deadlineAt === undefined || deadlineAt <= beganAt) return rule;
+  return cause === "Manual" ? ruleWithin(rule, { beganAt, deadlineAt }) : rule;
+}
+
+/** The rule of a drain that a person wants to be over by an instant, unless that has passed. */
+export function ruleWithin(
+  rule: DrainRule,
+  { beganAt, deadlineAt }: { readonly beganAt: Instant; readonly deadlineAt?: Instant | undefined },
+): DrainRule {
+  if (deadlineAt === undefined || deadlineAt <= beganAt) return rule;
   return { ...rule, timeoutMs: between(beganAt, deadlineAt) };
 }
 
@@ -96,6 +104,32 @@ export function ruleUntil(
   { rule, namedAt }: { readonly rule: DrainRule; readonly namedAt: Instant | undefined },
 ): DrainRule {
   return deadlineAt === namedAt ? rule : { ...rule, budgetShare: 0 };
+}
+
+/** What limits a drain. Its plan and its steps depend on it. */
+export interface DrainTerms {
+  readonly rule: DrainRule;
+  /** When the machine may be gone, under a notice. */
+  readonly deadlineAt: Instant | undefined;
+  /** Since when the drain has known that deadline. */
+  readonly knownAt: Instant;
+}
+
+/**
+ * What limits the drain of a departure as it is now: a notice may have arrived since it began.
+ */
+export function drainTermsOf(
+  departure: Departure,
+  { rule, beganAt }: { readonly rule: DrainRule; readonly beganAt: Instant },
+): DrainTerms {
+  const since = { beganAt, noticedAt: departure.noticedAt };
+  const namedAt = cloudDeadline(departure);
+  const deadlineAt = drainDeadline(namedAt, since);
+  const asked = drainRuleOf(departure, { rule, now: beganAt });
+  return {
+    rule: ruleUntil(deadlineAt, { rule: asked, namedAt }),
+    ...{ deadlineAt, knownAt: noticeKnownAt(since) },
+  };
 }
 
 /**

@@ -10,11 +10,9 @@ import { type DrainStep, explainHeld } from "../drain/drain-step.ts";
 import {
   bindingMs,
   drainAccount,
-  drainDeadline,
   drainRuleOf,
+  drainTermsOf,
   isTakenEventually,
-  noticeKnownAt,
-  ruleUntil,
   thereBefore,
 } from "../drain/drain-time.ts";
 import { placeholderName } from "../drain/placeholder-plan.ts";
@@ -165,14 +163,15 @@ function stepOf(
 ): DrainStep & { readonly nextBeatMs: number | undefined } {
   const { scene, now, memory } = evaluation;
   const before = courseOf(evaluation);
-  const { deadlineAt, rule, since } = limitsOf(before, evaluation);
+  const terms = drainTermsOf(evaluation.departure, before);
+  const { deadlineAt, rule } = terms;
   const beat = { ms: now.ms, beatMs: beatOf(before.rule.timeoutMs) };
   const isHeard = scene.heardMs > before.clock.seenMs;
   const clock = isHeard ? answeredAt(before.clock, { ...beat, ms: scene.heardMs }) : before.clock;
   const activeMs = activeTime(clock, beat);
   const target = memory.target as NonNullable<typeof memory.target>;
   const view: DrainView = {
-    ...{ livePods: pods, ownPods: own, budgets, rule, deadlineAt, knownAt: noticeKnownAt(since) },
+    ...{ livePods: pods, ownPods: own, budgets, ...terms },
     node: nodeOf(target, evaluation),
     isTaken: isTakenEventually(evaluation.departure),
     ...{ isNoticed: evaluation.isNoticed, beganWith: new Set(memory.beganWith), self: scene.self },
@@ -194,16 +193,6 @@ function stepOf(
   evaluation.says.push({ kind: "DrainStepped", step: { ...step, counts }, plan });
   shown({ ...step, counts }, plan.demands, evaluation);
   return { ...step, counts, nextBeatMs: beats?.leftMs && Math.max(beats.leftMs, leastBeatMs) };
-}
-
-/** The limit of the drain, as the departure is now: a notice may have arrived since it began. */
-function limitsOf({ rule, beganAt }: DrainCourse, evaluation: Evaluation) {
-  const { departure } = evaluation;
-  const since = { beganAt, noticedAt: departure.noticedAt };
-  const namedAt = cloudDeadline(departure);
-  const deadlineAt = drainDeadline(namedAt, since);
-  const asked = drainRuleOf(departure, { rule, now: beganAt });
-  return { deadlineAt, rule: ruleUntil(deadlineAt, { rule: asked, namedAt }), since };
 }
 
 /** Progress is part of the status as it should stand. */

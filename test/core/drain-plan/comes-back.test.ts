@@ -5,7 +5,7 @@ import { plus, seconds } from "../../../src/core/time/time.ts";
 import { node, pod, rule, startAt } from "../drain/drain-scene.ts";
 
 const unschedulable = "node.kubernetes.io/unschedulable";
-const notice = { leftMs: seconds(120) };
+const noticed = { deadlineAt: plus(startAt, seconds(120)) };
 
 function fate(one: PodFacts, changes: Partial<DrainQuestion>): string {
   const scene = { node: node(), budgets: [], rule: rule(), now: startAt };
@@ -42,7 +42,7 @@ it.each<[string, How, string]>([
 ])("plans a pod that arrived during the drain and %s", (_, how, fateOfLate) => {
   const late = pod("late", how);
   expect(fate(late, { beganWith: new Set(["uid-a"]) })).toBe(fateOfLate);
-  expect(fate(late, { beganWith: new Set(["uid-a"]), notice })).toBe(fateOfLate);
+  expect(fate(late, { beganWith: new Set(["uid-a"]), ...noticed })).toBe(fateOfLate);
   expect(fate(late, { beganWith: new Set([late.uid]) })).toBe("Evict Evictable");
   expect(fate(late, {})).toBe("Evict Evictable");
   const bare = pod("late", { ...how, controller: undefined });

@@ -20,7 +20,7 @@ it("the report under a notice has the documented shape", () => {
   });
   const web = pod("web-0", { graceSeconds: 60 });
   const budgets = [budget("web")];
-  expect(report([web, daemon], { budgets, notice: { leftMs: seconds(120) } })).toEqual({
+  expect(report([web, daemon], { budgets, deadlineAt: plus(startAt, seconds(120)) })).toEqual({
     apiVersion: "lastcall.dev/v1alpha1",
     kind: "DrainPlan",
     node: "n1",
@@ -56,7 +56,7 @@ it("the report under a notice has the documented shape", () => {
 it("the report names no forced deletion of a pod that no budget selects", () => {
   const [web, bare] = [pod("web-0"), pod("other", { labels: { app: "other" } })];
   const budgets = [budget("web")];
-  const { pods } = report([web, bare], { budgets, notice: { leftMs: seconds(120) } });
+  const { pods } = report([web, bare], { budgets, deadlineAt: plus(startAt, seconds(120)) });
   const told = pods.map(({ name, budget: by, forceAtSeconds }) => [name, by, forceAtSeconds]);
   expect(Object.fromEntries(told.map(([name, ...rest]) => [name, rest]))).toEqual({
     "web-0": ["default/web", 88],
@@ -75,7 +75,7 @@ it("the report names no forced deletion of a pod that its budget cannot hold", (
     rule: rule({
       podRules: [{ selector: { matchLabels: { tier: "cache" } }, action: "Delete" }],
     }),
-    notice: { leftMs: seconds(120) },
+    deadlineAt: plus(startAt, seconds(120)),
   });
   expect(Object.fromEntries(pods.map((one) => [one.name, one.forceAtSeconds]))).toEqual({
     removed: null,
@@ -116,7 +116,7 @@ it("a pod that is both held and cut is explained in one sentence", () => {
   const alone = budget("web", { disruptionsAllowed: 0, currentHealthy: 2 });
   const short = report([pod("a", { graceSeconds: 60 })], {
     budgets: [alone],
-    notice: { leftMs: seconds(30) },
+    deadlineAt: plus(startAt, seconds(30)),
   });
   expect(short.pods[0]?.explain).toBe(
     "cannot be evicted now, because its budget allows no disruption: default/web needs 2 healthy " +

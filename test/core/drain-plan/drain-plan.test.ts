@@ -13,7 +13,7 @@ import {
 import { budget, node, pod, rule, startAt } from "../drain/drain-scene.ts";
 
 const web = { matchLabels: { app: "web" } };
-const notice = { leftMs: seconds(120) };
+const noticed = { deadlineAt: plus(startAt, seconds(120)) };
 
 function plan(pods: readonly PodFacts[], changes: Partial<DrainQuestion> = {}) {
   return planDrain({ node: node(), pods, budgets: [], rule: rule(), now: startAt, ...changes });
@@ -62,7 +62,7 @@ it.each<[string, Partial<PodFacts>, string]>([
   ["of another node", { nodeName: "n2" }, ""],
 ])("a pod %s: planned and under a notice", (_, changes, expected) => {
   expect(fate(pod("a", changes))).toBe(expected);
-  expect(fate(pod("a", changes), { notice })).toBe(expected);
+  expect(fate(pod("a", changes), noticed)).toBe(expected);
 });
 
 it("a bare pod with local data is named in a warning for each loss", () => {
@@ -109,7 +109,7 @@ it("pods of an unreachable node are evicted, and the node is named in one warnin
 it("a pod in a terminating namespace goes with it, and is deleted under a notice", () => {
   const terminatingNamespaces = new Set(["default"]);
   expect(fate(pod("a"), { terminatingNamespaces })).toBe("Wait NamespaceTerminating");
-  expect(fate(pod("a"), { terminatingNamespaces, notice })).toBe("Delete NamespaceTerminating");
+  expect(fate(pod("a"), { terminatingNamespaces, ...noticed })).toBe("Delete NamespaceTerminating");
 });
 
 it.each<[PodRule["action"], string, string]>([
@@ -121,7 +121,7 @@ it.each<[PodRule["action"], string, string]>([
 ])("a podRule %s: %s if planned, %s under a notice", (action, planned, pressed) => {
   const ruled = rule(podRule(action));
   expect(fate(pod("a"), { rule: ruled })).toBe(planned);
-  expect(fate(pod("a"), { rule: ruled, notice })).toBe(pressed);
+  expect(fate(pod("a"), { rule: ruled, ...noticed })).toBe(pressed);
 });
 
 it("the first podRule that selects a pod applies, in its namespaces only", () => {
@@ -184,7 +184,7 @@ it.each<[string, Record<string, string>, string]>([
 ])("the annotation %s: %s", (_, annotations, planned) => {
   const marked = pod("a", { annotations });
   expect(fate(marked)).toBe(planned);
-  const pressed = plan([marked], { notice });
+  const pressed = plan([marked], noticed);
   expect(pressed.pods).toMatchObject([{ action: "Evict" }]);
   expect(pressed.warnings.map((w) => w.reason)).toEqual(
     planned.startsWith("Block") ? ["AnnotationOverruled"] : [],
@@ -292,7 +292,7 @@ it("a budget without a status is judged by counting the pods, if all are known",
 
 it("under a notice a budget blocks nothing forever: evicted, warned about, deleted in time", () => {
   const budgets = [budget("web", { ...alone, minAvailable: 1 })];
-  const made = plan([pod("a", { graceSeconds: 60 })], { budgets, notice });
+  const made = plan([pod("a", { graceSeconds: 60 })], { budgets, ...noticed });
   expect(made.blocked).toEqual([]);
   expect(made.warnings).toMatchObject([{ name: "a", reason: "SingleReplica" }]);
   expect(made.pods).toMatchObject([
@@ -354,7 +354,7 @@ it("workloads leave first, then critical pods and DNS, and the controller's own 
 });
 
 it("a pod that wants more grace than the notice leaves is cut, and the plan says so", () => {
-  const made = plan([pod("a", { graceSeconds: 60 })], { notice: { leftMs: seconds(30) } });
+  const made = plan([pod("a", { graceSeconds: 60 })], { deadlineAt: plus(startAt, seconds(30)) });
   expect(made.pods).toMatchObject([
     {
       reason: "WillBeCut",
@@ -371,8 +371,8 @@ it("a pod that wants more grace than the notice leaves is cut, and the plan says
 
 it("a plan remade during a notice counts the budgets' share from the start of the notice", () => {
   const changed = (knownAt: Instant | undefined) =>
-    plan([pod("a", { graceSeconds: 60 })], { notice: { leftMs: seconds(40), knownAt } }).pods[0]
-      ?.forceAtMs;
+    plan([pod("a", { graceSeconds: 60 })], { deadlineAt: plus(startAt, seconds(40)), knownAt })
+      .pods[0]?.forceAtMs;
   // With 60 s of notice, 20 of them past: at second 28. With 40 s of notice: at second 18.
   expect(changed(plus(startAt, seconds(-20)))).toBe(8000);
   expect(changed(undefined)).toBe(18_000);
@@ -382,7 +382,7 @@ it("a plan remade during a notice counts the budgets' share from the start of th
 
 it("a job may run as long as its rule allows and its grace still fits", () => {
   const waiting = (timeoutMs: ReturnType<typeof minutes> | undefined) =>
-    plan([pod("a")], { notice, rule: rule(podRule("WaitCompleted", { timeoutMs })) }).pods[0]
+    plan([pod("a")], { ...noticed, rule: rule(podRule("WaitCompleted", { timeoutMs })) }).pods[0]
       ?.startMs;
   expect(waiting(minutes(1))).toBe(60_000);
   expect(waiting(minutes(10))).toBe(88_000);
@@ -390,7 +390,7 @@ it("a job may run as long as its rule allows and its grace still fits", () => {
 });
 
 it("a plan is frozen, and the same input gives the same plan", () => {
-  const question = { pods: [pod("b"), pod("a")], budgets: [budget("web")], notice };
+  const question = { pods: [pod("b"), pod("a")], budgets: [budget("web")], ...noticed };
   const made = plan(question.pods, question);
   expect(
     Object.isFrozen(made) && Object.isFrozen(made.pods) && made.pods.every(Object.isFrozen),

@@ -20,7 +20,7 @@ function account(
 ): string {
   const { notice, plannedAfter = seconds(0) } = about;
   const now = plus(startAt, plannedAfter);
-  const times = notice === undefined ? {} : { notice: { leftMs: notice } };
+  const times = notice === undefined ? {} : { deadlineAt: plus(startAt, notice) };
   const plan = planDrain({ node: node(), pods, budgets: [], rule: rule(), now, ...times });
   const endedAt = plus(startAt, seconds(8));
   return drainAccount({ plan, startedAt: startAt, endedAt, counts: { ...none, ...counts } });

@@ -36,8 +36,9 @@ function step(
     known?: TerminationRecords;
   } = {},
 ) {
-  const notice = about.notice === undefined ? undefined : { leftMs: about.notice };
-  const plan = planDrain({ node: node(), pods, budgets: [], rule: rule(), now: startAt, notice });
+  const deadlineAt = about.notice && plus(startAt, about.notice);
+  const asked = { node: node(), pods, budgets: [], rule: rule(), now: startAt };
+  const plan = planDrain({ ...asked, deadlineAt });
   const { progress = {}, now = startAt, known } = about;
   const common = { plan, startedAt: startAt, livePods: pods, rule: rule() };
   return nextDrainActs({ ...common, progress, known, now });
