@@ -94,12 +94,13 @@ describe("a planned departure whose node leaves before its time", () => {
     ]);
   });
 
-  it.each(["aws-node-termination-handler/spot-itn", "cloud.google.com/impending-node-termination"])(
-    "is attributed to the cloud after the taint %s",
-    (key) => {
-      expect(gone(key)).toEqual(["NodeGone n1 is gone: its Node object was deleted."]);
-    },
-  );
+  it.each([
+    "aws-node-termination-handler/spot-itn",
+    "cloud.google.com/impending-node-termination",
+    "karpenter.sh/rebooting",
+  ])("is attributed to the cloud after the taint %s", (key) => {
+    expect(gone(key)).toEqual(["NodeGone n1 is gone: its Node object was deleted."]);
+  });
 
   it("is attributed to the cloud even if the node is named like a tool that removes nodes", () => {
     const named = { name: "cluster-autoscaler-1", uid: "u1" };

@@ -250,13 +250,15 @@ export function isSwitch(value: string): boolean {
 }
 
 /**
- * Taints by which other tools mark the nodes that they remove: Karpenter's disruption controller
- * (the second key before 1.0), cluster-autoscaler's scale-down, and the tools of each cloud. Tools
- * that only cordon (an EKS managed node group, kubectl) are recognized by the cordon.
+ * Taints by which other tools mark the nodes that they drain: Karpenter's disruption controller
+ * (the second key before 1.0) and its reboots (from 1.15, `pkg/controllers/nodeclaim/reboot`),
+ * cluster-autoscaler's scale-down, and the tools of each cloud. Tools that only cordon (an EKS
+ * managed node group, kubectl) are recognized by the cordon.
  */
 const rivalMarks: readonly RemovalMark[] = [
   { rival: "Karpenter", taint: "karpenter.sh/disrupted", removes: true },
   { rival: "Karpenter", taint: "karpenter.sh/disruption", removes: true },
+  { rival: "Karpenter (reboot)", taint: "karpenter.sh/rebooting" },
   { rival: "cluster-autoscaler", taint: "ToBeDeletedByClusterAutoscaler", removes: true },
   ...knownClouds.flatMap(({ removalMarks }) => removalMarks),
 ];

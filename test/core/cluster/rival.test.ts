@@ -16,6 +16,7 @@ describe("the tool that is already removing a node", () => {
   it.each([
     ["Karpenter", "karpenter.sh/disrupted"],
     ["Karpenter", "karpenter.sh/disruption"],
+    ["Karpenter (reboot)", "karpenter.sh/rebooting"],
     ["cluster-autoscaler", "ToBeDeletedByClusterAutoscaler"],
     ["aws-node-termination-handler", "aws-node-termination-handler/spot-itn"],
     ["aws-node-termination-handler", "aws-node-termination-handler/scheduled-maintenance"],
