@@ -14,10 +14,6 @@ import { type Millis, seconds } from "../../core/time/time.ts";
 import { LastcallError } from "../../errors.ts";
 import { apiError, reviewsPath } from "../object/api-call.ts";
 
-interface ListBody {
-  readonly metadata?: { readonly continue?: string };
-}
-
 /** Lists every object of a collection, page by page. Throws the error of a failed page. */
 export async function listAll(
   api: KubeSender,
@@ -52,17 +48,41 @@ export async function* listPages(
   path: string,
   { query, limit = 500, urgency, signal }: PageOptions,
 ): AsyncGenerator<readonly KubeObject[]> {
-  let next: string | undefined;
-  do {
-    const from = next === undefined ? {} : { continue: next };
-    const page = { ...query, ...limitQuery(limit), ...from };
+  const tokens = new Set<string>();
+  let next: PageQuery | undefined = {};
+  while (next !== undefined) {
+    const page = { ...query, ...limitQuery(limit), ...next };
     const request: KubeRequest = { method: "GET", path, query: page, urgency, signal };
     const answer = await api.send(request);
     if (answer.status !== 200) throw apiError(request, answer);
     yield itemsOf(path, answer) as readonly KubeObject[];
-    const { metadata } = answer.body as ListBody;
-    next = metadata?.continue === "" ? undefined : metadata?.continue;
-  } while (next !== undefined);
+    next = nextPage(path, answer, tokens);
+  }
+}
+
+type PageQuery = Readonly<Record<string, string>>;
+
+/**
+ * The query parameter for the page after an answer; undefined after the last one. `tokens` are
+ * those of the pages read so far. Throws `API_ANSWER_INVALID` if the next page is one of them: a
+ * proxy that leaves out the query would otherwise have the first one read without end.
+ */
+export function nextPage(
+  path: string,
+  { body }: Pick<KubeAnswer, "body">,
+  tokens: Set<string>,
+): PageQuery | undefined {
+  const token = textOf(valueAt(body, ["metadata", "continue"]));
+  if (!token) return undefined;
+  if (tokens.has(token)) {
+    const found = "found a page that was read before as the next one";
+    throw new LastcallError(
+      "API_ANSWER_INVALID",
+      `Cannot list ${path}: ${found}, expected the rest of the list`,
+    );
+  }
+  tokens.add(token);
+  return { continue: token };
 }
 
 /**

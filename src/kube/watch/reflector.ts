@@ -9,6 +9,7 @@ import { apiError, isExpired, retryAfterMs } from "../object/api-call.ts";
 import {
   itemsOf,
   limitQuery,
+  nextPage,
   type ObjectChange,
   ObjectStore,
   type PageLimit,
@@ -225,8 +226,8 @@ export class Reflector<T> {
     const { api, path, query, pageLimit, listDueAt: dueAt } = this.#options;
     const limit = limitQuery(this.#listWhole ? "None" : (pageLimit ?? 500));
     const seen = new Set<string>();
-    for (let token: string | undefined; ; ) {
-      const next = token === undefined ? undefined : { continue: token };
+    const tokens = new Set<string>();
+    for (let next: ReturnType<typeof nextPage>; ; ) {
       const answer = await api.send({
         method: "GET",
         path,
@@ -237,8 +238,8 @@ export class Reflector<T> {
       if (answer.status !== 200) return this.#refused("list", answer);
       this.#heard("list");
       const meta = this.#takePage(answer, seen);
-      token = textOf(meta.continue) || undefined;
-      if (token !== undefined) continue;
+      next = nextPage(path, answer, tokens);
+      if (next !== undefined) continue;
       this.#store.keepOnly(seen);
       this.#version = textOf(meta.resourceVersion) ?? "0";
       this.#listWhole = false;

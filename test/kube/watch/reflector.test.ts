@@ -55,6 +55,29 @@ describe("a reflector", () => {
     expect(names(reflector)).toEqual([]);
   });
 
+  it("reads no page twice if a list names one again as the next, and keeps its objects", async () => {
+    let sent = 0;
+    const { api, clock, reflector, troubles } = setUp(({ query }) => {
+      sent += 1;
+      if (sent > 100) return refused(500);
+      if (sent === 1) return page("10", [object("a", "4")]);
+      return page("11", [], query?.continue === "t1" ? "t2" : "t1");
+    });
+    await reflector.synced;
+    api.onWatch = (watch) => watch.push(errorEvent(410));
+    await settle();
+    api.watches[0]?.push(errorEvent(410));
+    while (troubles.length === 0) await clock.advance(20);
+    expect(troubles).toEqual(["API_ANSWER_INVALID"]);
+    expect(api.sent.map(({ query }) => query?.continue)).toEqual([
+      undefined,
+      undefined,
+      "t1",
+      "t2",
+    ]);
+    expect(names(reflector)).toEqual(["a@4"]);
+  });
+
   it("requests watches of 30 to 50 minutes, so an hour costs a handful of requests", async () => {
     const { api, clock, reflector } = setUp(() => page("1", []));
     await reflector.synced;
