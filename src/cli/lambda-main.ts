@@ -7,12 +7,8 @@ import { seededRng } from "../core/chance/chance.ts";
 import { millis, plus, seconds } from "../core/time/time.ts";
 import { createLog, leanIo } from "../runtime/process-io.ts";
 import { realClock } from "../runtime/real-clock.ts";
-import {
-  createResponder,
-  type Invocation,
-  parseEventFields,
-  readInvocation,
-} from "./lambda/create-responder.ts";
+import { createResponder } from "./lambda/create-responder.ts";
+import { type Invocation, parseEventFields, readInvocation } from "./lambda/read-invocation.ts";
 import type { Responder, ResponderAnswer } from "./lambda/responder.ts";
 
 /** The parts of Lambda's context that are read. */

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import { isNamed, parseActionHosts } from "../../src/actions/action-hosts.ts";
-import { parseEventFields, readInvocation } from "../../src/cli/lambda/create-responder.ts";
+import { parseEventFields, readInvocation } from "../../src/cli/lambda/read-invocation.ts";
 import { handler } from "../../src/cli/lambda-main.ts";
 import { options } from "../../src/config/options/options.ts";
 import { parsePolicyObject } from "../../src/config/policy/parse-policy-object.ts";

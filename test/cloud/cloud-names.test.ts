@@ -15,6 +15,7 @@ const allowed: Readonly<Record<string, string>> = {
   "src/config/schema/action-schema.ts": "actions in AWS",
   "src/cli/assemble/controller-ports.ts": "actions in AWS",
   "src/cli/lambda/create-responder.ts": "the Lambda responder",
+  "src/cli/lambda/read-invocation.ts": "the Lambda responder",
   "src/cli/lambda/responder.ts": "the Lambda responder",
   "src/cli/commands/doctor.ts": "the queue, which is one of SQS",
   "src/doctor/checks/cloud-checks.ts": "the queue, which is one of SQS",

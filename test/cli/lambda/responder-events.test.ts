@@ -111,6 +111,33 @@ describe("the Lambda responder", () => {
     expect(isQuarantined()).toBe(true);
   });
 
+  it.each([
+    ["the records of a queue", (event: object) => ({ body: JSON.stringify(event) })],
+    ["records whose body was parsed", (body: object) => ({ messageId: "m1", body })],
+    ["events, by an input template", (event: object) => event],
+    ["texts, by an input template", (event: object) => JSON.stringify(event)],
+    ["what a caller sends itself", () => ({ instanceId: instance.id })],
+  ])("acts on a list of %s, as a pipe of EventBridge sends it", async (_, record) => {
+    const { actions, others } = await invoke([record(rebalance(about(2000)))]);
+    expect(others).toBeUndefined();
+    expect(actions).toMatchObject([{ state: "Done" }]);
+    expect(isQuarantined()).toBe(true);
+  });
+
+  it("acts on the one machine of a list that can be read, and logs what cannot", async () => {
+    const named = { instanceId: instance.id };
+    const { actions } = await invoke([{ instanceId: "my-machine" }, {}, named]);
+    expect(actions).toMatchObject([{ state: "Done" }]);
+    expect(logged.join()).toMatch(/another message of the batch cannot be read: .*my-machine/);
+  });
+
+  it.each([
+    ["empty", []],
+    ["without anything to read", [{}]],
+  ])("rejects a list that is %s", async (_, list) => {
+    await expect(invoke(list)).rejects.toThrow(/^Cannot read the invocation/);
+  });
+
   const inBatch = (...events: readonly object[]) => ({
     Records: events.map((event) => ({ body: JSON.stringify(event) })),
   });

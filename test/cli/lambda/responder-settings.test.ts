@@ -1,9 +1,6 @@
 import { expect, it } from "vitest";
-import {
-  createResponder,
-  parseEventFields,
-  readInvocation,
-} from "../../../src/cli/lambda/create-responder.ts";
+import { createResponder } from "../../../src/cli/lambda/create-responder.ts";
+import { parseEventFields, readInvocation } from "../../../src/cli/lambda/read-invocation.ts";
 import { seededRng } from "../../../src/core/chance/chance.ts";
 import { instant } from "../../../src/core/time/time.ts";
 import { realClock } from "../../../src/runtime/real-clock.ts";
