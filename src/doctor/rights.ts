@@ -1,3 +1,5 @@
+import { gangObjectKinds } from "../core/cluster/gang-object.ts";
+
 /** A permission, in the terms of RBAC. */
 export interface Right {
   readonly verb: string;
@@ -29,7 +31,7 @@ export const controllerRights: readonly Right[] = [
   ...rights("create patch", "events"),
   ...rights("get list watch", "departurepolicies", "lastcall.dev"),
   ...rights("get list delete", "nodeclaims", "karpenter.sh"),
-  ...rights("get", "jobs", "batch.volcano.sh"),
+  ...gangObjectKinds.flatMap(({ group, resource }) => rights("get", resource, group)),
   ...rights("get list watch create patch delete", "departures", "lastcall.dev"),
   ...rights("patch", "departures/status departurepolicies/status", "lastcall.dev"),
   { verb: "create", group: "coordination.k8s.io", resource: "leases", own: true },

@@ -13,14 +13,13 @@ import {
   spreadGangs,
 } from "../core/cluster/gang.ts";
 import type { LabelRequirement, LabelSelector } from "../core/cluster/pod.ts";
-import { needsOnePod } from "../core/cluster/volcano-job.ts";
 import type { GateAnswer, GateInquiry } from "../core/departure/decision.ts";
 import { type Fields, fieldsOf } from "../core/json/json-field.ts";
 import { asksOutside } from "../core/limits/gate.ts";
 import type { Gates } from "../core/policy/policy.ts";
 import { type Millis, seconds } from "../core/time/time.ts";
 import { isLastcallError, LastcallError } from "../errors.ts";
-import { podsPath, volcanoJobPath } from "./object/api-call.ts";
+import { objectPath, podsPath } from "./object/api-call.ts";
 import { listAll } from "./watch/collection.ts";
 
 export interface KubeGateSourceOptions {
@@ -164,19 +163,20 @@ export class KubeGateSource implements GateSource {
   }
 
   /**
-   * Without the Volcano Jobs that need one pod. One that cannot be read counts as needing all: the
-   * controller may lack the right, and a pod may name a Job that does not exist. After one without
-   * a response, no other is asked for: the plans of all policies wait.
+   * Without those whose object says that they go on without a pod. One that cannot be read counts
+   * as ending: the controller may lack the right, and a pod may name what does not exist. After one
+   * without a response, no other is asked for: the plans of all policies wait.
    */
   async #withoutLoose(gangs: readonly SpreadGang[]): Promise<readonly SpreadGang[]> {
     let answers = true;
     const kept = await inTurns(gangs, async (one) => {
-      const { namespace, volcanoJob } = one.gang;
-      if (volcanoJob === undefined || !answers) return one;
-      const path = volcanoJobPath(namespace, volcanoJob);
+      const { namespace, object } = one.gang;
+      if (object === undefined || !answers) return one;
+      const { kind, name } = object;
+      const path = objectPath(kind, namespace, name);
       const spec = await this.#once(`gangs ${path}`, () => this.#specOf(path), gangFreshMs);
       if (spec === undefined) answers = false;
-      return needsOnePod(spec ?? {}) ? undefined : one;
+      return kind.goesOn(spec ?? {}) ? undefined : one;
     });
     return kept.filter((one) => one !== undefined);
   }

@@ -212,18 +212,25 @@ async function releaseByNodeClaim(): Promise<void> {
   expect(world.released).toEqual([]);
 }
 
-/** A node is due on which a Volcano Job has one of its pods. */
+/** A node is due with a pod of each kind of workload of which only an object says enough. */
 async function holdGang(): Promise<void> {
   const world = new ModelWorld();
   const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: "lastcall" } };
   world.create("/api/v1/namespaces", namespace);
-  const labels = { "volcano.sh/job-name": "train" };
+  const marks = [
+    { labels: { "volcano.sh/job-name": "train" } },
+    { labels: { "leaderworkerset.sigs.k8s.io/name": "serve" } },
+    { labels: { "scheduling.x-k8s.io/pod-group": "group" } },
+    { annotations: { "scheduling.k8s.io/group-name": "batch" } },
+  ];
   for (const nodeName of ["n0", "n1"]) {
     world.addNode(nodeName, "a");
-    world.create("/api/v1/namespaces/default/pods", {
-      ...{ apiVersion: "v1", kind: "Pod", metadata: { name: `on-${nodeName}`, labels } },
-      spec: { nodeName, containers: [{ name: "main", image: "m" }] },
-    });
+    for (const [at, mark] of marks.entries()) {
+      world.create("/api/v1/namespaces/default/pods", {
+        ...{ apiVersion: "v1", kind: "Pod", metadata: { name: `p${at}-on-${nodeName}`, ...mark } },
+        spec: { nodeName, containers: [{ name: "main", image: "m" }] },
+      });
+    }
   }
   spotPolicy(world, { lifetime: { max: "1h", reserve: "10m" }, replacement: { when: "None" } });
   await tell(world, () => world.pass(hours(1)));

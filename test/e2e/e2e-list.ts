@@ -64,7 +64,7 @@ export const onChange: Readonly<Record<string, RunOnChange>> = {
     meanwhile: ["test/cli/depart.test.ts", "test/controller/manual.test.ts"],
   },
   "gang-workload": {
-    covers: ["src/kube/gate-source.ts", "src/core/cluster/volcano-job.ts"],
+    covers: ["src/kube/gate-source.ts", "src/core/cluster/gang-object.ts"],
     meanwhile: ["test/kube/gate-source.test.ts", "test/controller/gate.test.ts"],
   },
   leaderless: {

@@ -1,11 +1,19 @@
 /**
- * Whether a Volcano Job ends as a whole, the controller reads from the Job itself, with its own
- * rights, and so does the audit: its pods do not say.
+ * Whether a workload on several nodes ends as a whole, the controller reads from an object where
+ * the pods do not say it, with its own rights, and so does the audit.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  coschedulingPodGroup,
+  type GangObjectKind,
+  gangObjectKinds,
+  leaderWorkerSet,
+  volcanoJob,
+  volcanoPodGroup,
+} from "../../src/core/cluster/gang-object.ts";
 import { runLastcall } from "../support/lastcall-process.ts";
 import { generationLabel } from "./cloud.ts";
 import { FleetWorld } from "./fleet-world.ts";
@@ -16,41 +24,87 @@ const loose = ["spot-3", "spot-4"];
 
 const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 
-const volcanoJobs = {
+const definitions = gangObjectKinds.map(({ kind, group, version, resource }) => ({
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
-  metadata: { name: "jobs.batch.volcano.sh" },
+  metadata: {
+    name: `${resource}.${group}`,
+    // Required for groups of k8s.io.
+    annotations: { "api-approved.kubernetes.io": "unapproved, a stand-in for a test" },
+  },
   spec: {
-    group: "batch.volcano.sh",
+    group,
     scope: "Namespaced",
-    names: { kind: "Job", plural: "jobs" },
+    names: { kind, plural: resource },
     versions: [
-      { name: "v1alpha1", served: true, storage: true, schema: { openAPIV3Schema: anything } },
+      { name: version, served: true, storage: true, schema: { openAPIV3Schema: anything } },
     ],
   },
-};
+}));
+
+interface Workload {
+  readonly of: GangObjectKind;
+  readonly marks: (name: string) => object;
+  /** Of an object whose pods end together, and of one that goes on. */
+  readonly whole: object;
+  readonly loose: object;
+}
+
+const workloads: readonly Workload[] = [
+  {
+    of: volcanoJob,
+    marks: (name) => ({ labels: { "volcano.sh/job-name": name } }),
+    ...{ whole: { minAvailable: 2 }, loose: { minAvailable: 1 } },
+  },
+  {
+    of: leaderWorkerSet,
+    marks: (name) => ({ labels: { "leaderworkerset.sigs.k8s.io/name": name } }),
+    whole: { leaderWorkerTemplate: { size: 2, restartPolicy: "RecreateGroupOnPodRestart" } },
+    loose: { leaderWorkerTemplate: { size: 2, restartPolicy: "None" } },
+  },
+  {
+    of: volcanoPodGroup,
+    marks: (name) => ({ annotations: { "scheduling.k8s.io/group-name": `volcano-${name}` } }),
+    ...{ whole: { minMember: 2 }, loose: { minMember: 1 } },
+  },
+  {
+    of: coschedulingPodGroup,
+    marks: (name) => ({ labels: { "scheduling.x-k8s.io/pod-group": name } }),
+    ...{ whole: { minMember: 2 }, loose: { minMember: 1 } },
+  },
+];
 
 let world: FleetWorld;
 
 beforeAll(async () => {
   world = await FleetWorld.start();
-  await mustRun(world.plane, ["apply", "-f", "-"], volcanoJobs);
-  await mustRun(world.plane, ["wait", "--for=condition=Established", "crd/jobs.batch.volcano.sh"]);
-  for (const [name, minAvailable, nodes] of [
-    ["whole", 2, whole],
-    ["loose", 1, loose],
-  ] as const) {
-    const job = { apiVersion: "batch.volcano.sh/v1alpha1", kind: "Job", metadata: { name } };
-    const items = [{ ...job, spec: { minAvailable } }, ...nodes.map((node) => podOf(name, node))];
-    await mustRun(world.plane, ["apply", "-f", "-"], { apiVersion: "v1", kind: "List", items });
+  const items = (list: readonly object[]) => ({ apiVersion: "v1", kind: "List", items: list });
+  await mustRun(world.plane, ["apply", "-f", "-"], items(definitions));
+  const names = definitions.map(({ metadata }) => `crd/${metadata.name}`);
+  await mustRun(world.plane, ["wait", "--for=condition=Established", ...names]);
+  for (const workload of workloads) {
+    const objects = [
+      ...[objectOf(workload, "whole"), ...whole.map((node) => podOf(workload, "whole", node))],
+      ...[objectOf(workload, "loose"), ...loose.map((node) => podOf(workload, "loose", node))],
+    ];
+    await mustRun(world.plane, ["apply", "-f", "-"], items(objects));
   }
 });
 afterAll(() => world?.stop());
 
-function podOf(job: string, nodeName: string): object {
+type Name = "whole" | "loose";
+
+function objectOf(workload: Workload, name: Name): object {
+  const { group, version, kind } = workload.of;
+  const prefix = workload.of === volcanoPodGroup ? "volcano-" : "";
+  const metadata = { name: `${prefix}${name}` };
+  return { apiVersion: `${group}/${version}`, kind, metadata, spec: workload[name] };
+}
+
+function podOf({ of, marks }: Workload, name: Name, nodeName: string): object {
   return {
     ...{ apiVersion: "v1", kind: "Pod" },
-    metadata: { name: `${job}-on-${nodeName}`, labels: { "volcano.sh/job-name": job } },
+    metadata: { name: `${name}-${of.group}-on-${nodeName}`, ...marks(name) },
     spec: { nodeName, containers: [{ name: "main", image: "registry.example/main:1" }] },
   };
 }
@@ -65,7 +119,7 @@ async function statusOf(node: string) {
     | undefined;
 }
 
-test("the audit of the cluster reports only the Job that ends as a whole", async () => {
+test("the audit of the cluster reports only the workloads that end as a whole", async () => {
   const folder = mkdtempSync(join(tmpdir(), "lastcall-audit-"));
   const args = ["audit", "--kubeconfig", world.plane.kubeconfig, "-o", "json"];
   const { code, stdout } = await runLastcall([...args, "--fail-on", "never"], { folder });
@@ -74,12 +128,14 @@ test("the audit of the cluster reports only the Job that ends as a whole", async
   expect(code).toBe(0);
   const { findings } = JSON.parse(stdout) as { findings: { rule: string; message: string }[] };
   const gangs = findings.filter(({ rule }) => rule === "gang-on-spot");
-  expect(gangs.map(({ message }) => message)).toEqual([
-    expect.stringContaining("(Volcano Job default/whole)"),
+  const told = gangs.map(({ message }) => /\((.+? default\/\S+)\)/.exec(message)?.[1]);
+  expect(told.sort()).toEqual([
+    ...["LeaderWorkerSet default/whole", "Volcano Job default/whole"],
+    ...["pod group default/volcano-whole", "pod group default/whole"],
   ]);
 });
 
-test("nodes with pods of a Volcano Job leave only if it needs one pod", async () => {
+test("nodes with pods of such workloads leave only if each goes on without one", async () => {
   await world.startController(await world.controllerKubeconfig());
   const matchExpressions = [
     { key: "kubernetes.io/hostname", operator: "In", values: [...whole, ...loose] },
@@ -98,7 +154,7 @@ test("nodes with pods of a Volcano Job leave only if it needs one pod", async ()
     return all.some((status) => status?.outcome === "Planned");
   });
   // Afterwards one may wait for the distance to that departure instead.
-  const held = "Volcano Job default/whole on spot-1, spot-2";
+  const held = "LeaderWorkerSet default/whole on spot-1, spot-2";
   for (const node of whole) {
     await world.until(`${node} has been held`, async () => {
       const { timeline = [] } = (await statusOf(node)) ?? {};

@@ -169,6 +169,69 @@ describe("workloads on several nodes", () => {
     expect(troubles).toEqual([]);
   });
 
+  const loose = "loose";
+  it.each<[string, Member, string, KubeAnswer["body"], string | undefined]>([
+    [
+      "a LeaderWorkerSet that restarts pods alone",
+      {
+        labels: {
+          "leaderworkerset.sigs.k8s.io/name": loose,
+          "leaderworkerset.sigs.k8s.io/group-index": "3",
+        },
+        annotations: { "leaderworkerset.sigs.k8s.io/size": "4" },
+      },
+      "leaderworkerset.x-k8s.io/v1/namespaces/ml/leaderworkersets",
+      { spec: { leaderWorkerTemplate: { restartPolicy: "None" } } },
+      undefined,
+    ],
+    [
+      "a LeaderWorkerSet that restarts groups",
+      { labels: { "leaderworkerset.sigs.k8s.io/name": loose } },
+      "leaderworkerset.x-k8s.io/v1/namespaces/ml/leaderworkersets",
+      { spec: { leaderWorkerTemplate: { restartPolicy: "RecreateGroupOnPodRestart" } } },
+      "LeaderWorkerSet ml/loose",
+    ],
+    [
+      "Volcano's pod group that needs one pod",
+      { annotations: { "scheduling.k8s.io/group-name": loose } },
+      "scheduling.volcano.sh/v1beta1/namespaces/ml/podgroups",
+      { spec: { minMember: 1 } },
+      undefined,
+    ],
+    [
+      "Volcano's pod group that needs two",
+      { annotations: { "scheduling.volcano.sh/group-name": loose } },
+      "scheduling.volcano.sh/v1beta1/namespaces/ml/podgroups",
+      { spec: { minMember: 2 } },
+      "pod group ml/loose",
+    ],
+    [
+      "coscheduling's pod group that needs one pod",
+      { labels: { "scheduling.x-k8s.io/pod-group": loose } },
+      "scheduling.x-k8s.io/v1alpha1/namespaces/ml/podgroups",
+      { spec: { minMember: 1 } },
+      undefined,
+    ],
+  ])("are judged by %s", async (_, member, collection, body, name) => {
+    const { api, source } = scene();
+    const answer = listed({ "ml/a n1": member, "ml/b n2": member });
+    const asked: string[] = [];
+    api.answer = (request) => {
+      if (request.path.startsWith("/api/v1/")) return answer(request);
+      asked.push(request.path);
+      return { status: 200, body };
+    };
+    const { spot } = await source.ask([held("n1", "n2")], signal);
+    const found = name === undefined ? undefined : `${name} on n1, n2`;
+    expect(spot?.gangs).toEqual(
+      new Map([
+        ["n1", found],
+        ["n2", found],
+      ]),
+    );
+    expect(asked).toEqual([`/apis/${collection}/loose`]);
+  });
+
   it("are Volcano Jobs that are not read within five seconds", async () => {
     const { api, clock, source } = scene();
     const answer = listed({ "ml/a n1": volcano("loose"), "ml/b n2": volcano("loose") });

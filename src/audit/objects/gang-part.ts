@@ -1,5 +1,5 @@
 import { isElastic } from "../../core/cluster/gang.ts";
-import { needsOnePod } from "../../core/cluster/volcano-job.ts";
+import { type GangObjectKind, gangObjectKinds } from "../../core/cluster/gang-object.ts";
 import {
   type Fields,
   fieldsOf,
@@ -23,7 +23,7 @@ const partReaders: Readonly<Record<string, PartReader>> = {
   "JobSet.jobset.x-k8s.io": ({ json }) => inelastic(jobSetParts(valueAt(json, ["spec"]))),
   "LeaderWorkerSet.leaderworkerset.x-k8s.io": leaderWorkerParts,
   "Job.batch.volcano.sh": (manifest) =>
-    isLoose(manifest) ? [] : inelastic(volcanoParts(manifest)),
+    looseKindOf(manifest) ? [] : inelastic(volcanoParts(manifest)),
   "MPIJob.kubeflow.org": trainingParts,
   "PyTorchJob.kubeflow.org": trainingParts,
   "TFJob.kubeflow.org": trainingParts,
@@ -45,23 +45,15 @@ export const gangPartsOf: PartReader = (manifest, manifests) =>
  * the object does not say so.
  */
 export function looseGangOf(manifest: Manifest): string | undefined {
-  const { kind, namespace, name } = manifest;
-  if (!isLoose(manifest)) return undefined;
-  return `${kind === "Job" ? "Volcano Job" : kind} ${namespace}/${name}`;
+  const { namespace, name } = manifest;
+  const loose = looseKindOf(manifest);
+  return loose && `${loose.workload} ${namespace}/${name}`;
 }
 
-/** Whether the other pods of an object stay as they are if one of them is lost. */
-function isLoose(manifest: Manifest): boolean {
-  const spec = fieldsOf(valueAt(manifest.json, ["spec"]));
-  switch (`${manifest.kind}.${manifest.group}`) {
-    // Source: lws docs, "Failure Handling": only the pods of the failed node are created again.
-    case "LeaderWorkerSet.leaderworkerset.x-k8s.io":
-      return fieldsOf(spec.leaderWorkerTemplate).restartPolicy === "None";
-    case "Job.batch.volcano.sh":
-      return needsOnePod(spec);
-    default:
-      return false;
-  }
+/** The kind of an object that says that its other pods stay as they are if one of them is lost. */
+function looseKindOf({ kind, group, json }: Manifest): GangObjectKind | undefined {
+  const found = gangObjectKinds.find((one) => one.kind === kind && one.group === group);
+  return found?.goesOn(fieldsOf(valueAt(json, ["spec"]))) ? found : undefined;
 }
 
 /** Without the pods that torchrun launches with a range of nodes. */
@@ -86,7 +78,7 @@ function jobSetParts(spec: unknown): readonly GangPart[] {
  */
 function leaderWorkerParts(manifest: Manifest): readonly GangPart[] {
   const spec = fieldsOf(valueAt(manifest.json, ["spec"]));
-  if (isLoose(manifest) || wholeNumberOf(spec.replicas) === 0) return [];
+  if (looseKindOf(manifest) || wholeNumberOf(spec.replicas) === 0) return [];
   const group = fieldsOf(spec.leaderWorkerTemplate);
   const { leaderTemplate, workerTemplate } = group;
   const size = wholeNumberOf(group.size) ?? 1;

@@ -8,6 +8,7 @@ import {
 } from "../../audit/objects/manifest.ts";
 import { hidesItsPods, objectKey, ownerKeys } from "../../audit/objects/workload-list.ts";
 import type { KubeAnswer, KubeApi } from "../../contracts/kube-api.ts";
+import { gangObjectKinds } from "../../core/cluster/gang-object.ts";
 import type { ShutdownGroup } from "../../core/drain-plan/drain-order.ts";
 import { type Fields, isFields, textOf, valueAt } from "../../core/json/json-field.ts";
 import { counted, isOrAre } from "../../core/reason/counted.ts";
@@ -64,12 +65,7 @@ const optionalKinds: readonly OptionalKinds[] = [
     kinds: [{ kind: "TargetGroupConfiguration", group: "gateway.k8s.aws" }],
     lost: "The load balancers of Gateways are not checked",
   },
-  ...[
-    { kind: "Job", group: "batch.volcano.sh" },
-    { kind: "LeaderWorkerSet", group: "leaderworkerset.x-k8s.io" },
-    { kind: "PodGroup", group: "scheduling.volcano.sh" },
-    { kind: "PodGroup", group: "scheduling.x-k8s.io" },
-  ].map((one) => ({
+  ...[...gangObjectKinds.map(({ kind, group }) => ({ kind, group }))].map((one) => ({
     kinds: [one],
     lost: "A workload on several nodes is reported although it may go on without one",
     // Pods show those that end together, unless they have ended.

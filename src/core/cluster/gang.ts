@@ -6,7 +6,13 @@ import {
   textOf,
   wholeNumberOf,
 } from "../json/json-field.ts";
-import type { NodeFacts } from "./node.ts";
+import {
+  coschedulingPodGroup,
+  type GangObjectKind,
+  leaderWorkerSet,
+  volcanoJob,
+  volcanoPodGroup,
+} from "./gang-object.ts";
 
 /**
  * Workloads that run on several nodes and end as a whole if one of them leaves: the others cannot
@@ -42,8 +48,8 @@ interface GangKind {
   readonly isLoose?: (name: string, pod: Omit<GangPod, "node">) => boolean;
   /** Its controller ends the other pods if one is lost, also those that are elastic. */
   readonly endsElastic?: true;
-  /** Only the Volcano Job of the mark's name says whether its pods end together. */
-  readonly isVolcanoJob?: true;
+  /** The kind of the object of the mark's name that says whether its pods end together. */
+  readonly object?: GangObjectKind;
 }
 
 /**
@@ -65,6 +71,7 @@ const gangKinds: readonly GangKind[] = [
     partLabel: "leaderworkerset.sigs.k8s.io/group-index",
     sizeBy: ["leaderworkerset.sigs.k8s.io/size"],
     endsElastic: true,
+    object: leaderWorkerSet,
   },
   {
     kind: "pod group",
@@ -73,14 +80,17 @@ const gangKinds: readonly GangKind[] = [
     // Kueue queues the pods of a Deployment as a group, too.
     isLoose: (_, { annotations }) => annotations["kueue.x-k8s.io/pod-group-serving"] === "true",
   },
-  { kind: "pod group", label: "scheduling.x-k8s.io/pod-group" },
+  { kind: "pod group", label: "scheduling.x-k8s.io/pod-group", object: coschedulingPodGroup },
   { kind: "pod group", label: "pod-group.scheduling.sigs.k8s.io" },
-  { kind: "Volcano Job", label: "volcano.sh/job-name", isVolcanoJob: true },
+  { kind: "Volcano Job", label: "volcano.sh/job-name", object: volcanoJob },
   { kind: "training job", label: "training.kubeflow.org/job-name" },
   { kind: "Ray worker group replica", label: "ray.io/worker-group-replica-name" },
   { kind: "Grove PodGang", label: "grove.io/podgang", endsElastic: true },
-  { kind: "pod group", annotation: "scheduling.k8s.io/group-name", isLoose: isOwnersGroup },
-  { kind: "pod group", annotation: "scheduling.volcano.sh/group-name", isLoose: isOwnersGroup },
+  ...["scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name"].map(
+    (annotation): GangKind => ({
+      ...{ kind: "pod group", annotation, isLoose: isOwnersGroup, object: volcanoPodGroup },
+    }),
+  ),
   {
     kind: "YuniKorn application",
     annotation: "yunikorn.apache.org/task-group-name",
@@ -171,8 +181,8 @@ export interface Gang {
   readonly label: string | undefined;
   /** How many pods it has, if they say so; always several. */
   readonly pods?: number;
-  /** The Volcano Job that says whether its pods end together (`volcano-job.ts`). */
-  readonly volcanoJob?: string;
+  /** The object in the namespace that says whether its pods end together. */
+  readonly object?: { readonly kind: GangObjectKind; readonly name: string };
 }
 
 /**
@@ -186,11 +196,11 @@ export function gangOf(pod: Omit<GangPod, "node">): Gang | undefined {
     const name = nameBy(kind, pod);
     const pods = sizeOf(kind, pod);
     if (name === undefined || pods === 1) continue;
-    const volcanoJob = kind.isVolcanoJob && pod.labels[kind.label ?? ""];
+    const object = kind.object && { kind: kind.object, name: markOf(kind, pod) };
     return {
       ...{ name, namespace, label: kind.label },
       ...(pods === undefined ? {} : { pods }),
-      ...(volcanoJob && { volcanoJob }),
+      ...(object && { object }),
     };
   }
   if (staysWithout) return undefined;
@@ -203,14 +213,20 @@ export function gangOf(pod: Omit<GangPod, "node">): Gang | undefined {
 }
 
 function nameBy(gang: GangKind, pod: Omit<GangPod, "node">): string | undefined {
-  const { label, annotation, partLabel, wholeBy = [], isLoose } = gang;
+  const { partLabel, wholeBy = [], isLoose } = gang;
   const { namespace, labels, annotations } = pod;
-  const marked = label === undefined ? annotations[annotation ?? ""] : labels[label];
+  const marked = markOf(gang, pod);
   if (!marked || isLoose?.(marked, pod)) return undefined;
   const whole = wholeBy.map((mark) => labels[mark] ?? annotations[mark]).find(Boolean) ?? marked;
   const part = partLabel === undefined ? undefined : labels[partLabel];
   const name = `${gang.kind} ${namespace}/${whole}`;
   return part === undefined ? name : `${name} group ${part}`;
+}
+
+/** The value of the mark that names the workload; empty without one. */
+function markOf({ label, annotation }: GangKind, pod: Omit<GangPod, "node">): string {
+  const { labels, annotations } = pod;
+  return (label === undefined ? annotations[annotation ?? ""] : labels[label]) ?? "";
 }
 
 /** What cannot be read counts as several. */
@@ -267,35 +283,4 @@ function nodesText(nodes: readonly string[]): string {
   const more = nodes.length - mostNodes;
   const shown = nodes.slice(0, mostNodes).join(", ");
   return more > 0 ? `${shown} and ${more} more` : shown;
-}
-
-/**
- * The group of machines that a node's cloud created as one, and replaces as one; undefined if the
- * node stands for itself. GKE treats the hosts of a TPU slice as a unit: if one ends, it recreates
- * all of them (cloud.google.com/kubernetes-engine/docs/concepts/tpus, "Atomicity"). Queued
- * provisioning allocates all nodes of a workload at once, and none afterwards
- * (…/docs/how-to/provisioningrequest); its label names the resize request (GoogleCloudPlatform/
- * cluster-autoscaler, ProvisioningRequestLabelKey).
- */
-export function sliceOf(node: Pick<NodeFacts, "labels" | "allocatable">): string | undefined {
-  const { labels } = node;
-  const pool = labels["cloud.google.com/gke-nodepool"] ?? "unknown";
-  const topology = labels["cloud.google.com/gke-tpu-topology"];
-  if (topology !== undefined && !isSingleHost(node, topology)) {
-    return `the TPU slice ${topology} of node pool ${pool}`;
-  }
-  const request = labels["autoscaling.gke.io/provisioning-request"];
-  if (request !== undefined) return `the provisioning request ${request} of node pool ${pool}`;
-  const isQueued = labels["cloud.google.com/gke-queued"] === "true";
-  return isQueued ? `the queued provisioning of node pool ${pool}` : undefined;
-}
-
-/** Whether all chips of the topology are on this host. What cannot be read counts as several. */
-function isSingleHost(
-  { labels, allocatable }: Pick<NodeFacts, "labels" | "allocatable">,
-  topology: string,
-): boolean {
-  const inSlice = topology.split("x").reduce((product, side) => product * Number(side), 1);
-  const onHost = labels["cloud.google.com/gke-accelerator-count"];
-  return inSlice <= Number(onHost ?? allocatable?.["google.com/tpu"]);
 }

@@ -1,5 +1,5 @@
-import { sliceOf } from "../cluster/gang.ts";
 import { holdOf, type NodeFacts, rivalOf } from "../cluster/node.ts";
+import { sliceOf } from "../cluster/slice.ts";
 import type { GateAnswer, GateInquiry, Snapshot } from "../departure/decision.ts";
 import { isUnderWay, mayBeIgnored } from "../departure/departure.ts";
 import type { Policy } from "../policy/policy.ts";

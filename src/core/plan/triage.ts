@@ -1,4 +1,3 @@
-import { sliceOf } from "../cluster/gang.ts";
 import {
   bornAt,
   holdOf,
@@ -7,6 +6,7 @@ import {
   rivalOf,
   zoneOf,
 } from "../cluster/node.ts";
+import { sliceOf } from "../cluster/slice.ts";
 import { type DepartureIndex, keptInstant } from "../departure/decision.ts";
 import { type Departure, isUnderWay, isVoluntary } from "../departure/departure.ts";
 import { hasJustLeft, nodeRest, restsUntil } from "../departure/node-rest.ts";

@@ -42,9 +42,16 @@ export function nodePath(name: string): string {
   return `${nodesPath}/${encodeURIComponent(name)}`;
 }
 
-export function volcanoJobPath(namespace: string, name: string): string {
-  const group = "/apis/batch.volcano.sh/v1alpha1";
-  return `${group}/namespaces/${namespace}/jobs/${encodeURIComponent(name)}`;
+export interface ResourceKind {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+}
+
+export function objectPath(kind: ResourceKind, namespace: string, name: string): string {
+  const { group, version, resource } = kind;
+  const inNamespace = `/apis/${group}/${version}/namespaces/${namespace}`;
+  return `${inNamespace}/${resource}/${encodeURIComponent(name)}`;
 }
 
 export function nodeClaimPath(name: string): string {

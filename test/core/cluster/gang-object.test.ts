@@ -1,5 +1,10 @@
 import { expect, it } from "vitest";
-import { needsOnePod } from "../../../src/core/cluster/volcano-job.ts";
+import {
+  coschedulingPodGroup,
+  leaderWorkerSet,
+  volcanoJob,
+  volcanoPodGroup,
+} from "../../../src/core/cluster/gang-object.ts";
 
 const restart = { event: "PodEvicted", action: "RestartJob" };
 
@@ -37,6 +42,30 @@ it.each<[string, object, boolean]>([
     true,
   ],
   ["if its policies cannot be read", { minAvailable: 1, policies: "none", tasks: {} }, true],
-])("a Volcano Job needs one pod %s", (_, spec, expected) => {
-  expect(needsOnePod({ ...spec })).toBe(expected);
+])("a Volcano Job goes on without a pod %s", (_, spec, expected) => {
+  expect(volcanoJob.goesOn({ ...spec })).toBe(expected);
+});
+
+it.each<[string | undefined, boolean]>([
+  ["None", true],
+  // The deprecated name of None.
+  ["Default", true],
+  ["RecreateGroupOnPodRestart", false],
+  ["RecreateGroupAfterStart", false],
+  [undefined, false],
+])("a LeaderWorkerSet with the restart policy %s goes on without a pod: %s", (policy, expected) => {
+  const leaderWorkerTemplate = { restartPolicy: policy, size: 4 };
+  expect(leaderWorkerSet.goesOn({ leaderWorkerTemplate })).toBe(expected);
+  expect(leaderWorkerSet.goesOn({ restartPolicy: policy })).toBe(false);
+});
+
+it.each<[unknown, boolean]>([
+  [1, true],
+  [2, false],
+  [0, false],
+  [undefined, false],
+  ["1", false],
+])("a pod group with minMember %j goes on without a pod: %s", (minMember, expected) => {
+  expect(volcanoPodGroup.goesOn({ minMember })).toBe(expected);
+  expect(coschedulingPodGroup.goesOn({ minMember })).toBe(expected);
 });
