@@ -54,6 +54,23 @@ const clientSigners = [
   "kubernetes.io/*",
 ];
 
+/**
+ * A webhook or policy that changes the pods of the controller or a Departure, a webhook that
+ * converts Departures, or a server of its own for their group.
+ */
+const changesObjects: readonly DrainRight[] = [
+  ...["mutatingwebhookconfigurations", "mutatingadmissionpolicies"].map((resource) => ({
+    ...{ verbs: writes, group: "admissionregistration.k8s.io", resource },
+  })),
+  {
+    ...{ verbs: changes, group: "apiextensions.k8s.io", resource: "customresourcedefinitions" },
+    names: ["departures.lastcall.dev", "departurepolicies.lastcall.dev"],
+  },
+  {
+    ...{ verbs: changes, group: "apiregistration.k8s.io", resource: "apiservices" },
+  },
+].map((one) => ({ name: "change what the API server is sent or responds", ...one }));
+
 /** All of them; docs/security.md says what each leads to. */
 export const drainRights: readonly DrainRight[] = [
   lastcall("departures", writes),
@@ -95,6 +112,7 @@ export const drainRights: readonly DrainRight[] = [
     ...{ name: "run commands in any pod by its kubelet", verbs: ["create", "get"] },
     ...{ group: "", resource: "nodes/proxy" },
   },
+  ...changesObjects,
   ...inOwnNamespace("grant any right", {
     ...{ verbs: ["bind", "escalate"], group: "rbac.authorization.k8s.io" },
     resources: ["clusterroles", "roles"],

@@ -42,6 +42,9 @@ function wide(rule: RuleText, subject: object = ann) {
 
 const nodes = { verbs: "patch", resources: "nodes" };
 const approve = { verbs: "approve", groups: "certificates.k8s.io", resources: "signers" };
+const changesObjects = "change what the API server is sent or responds";
+const definitions = "customresourcedefinitions";
+const validating = "validatingwebhookconfigurations";
 const clientSigner = "kubernetes.io/kube-apiserver-client";
 
 describe("who can make a node leave", () => {
@@ -101,6 +104,22 @@ describe("who can make a node leave", () => {
       ],
     ),
     [{ verbs: "get", resources: "nodes/proxy" }, "run commands in any pod by its kubelet"],
+    ...[
+      "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+      "mutatingadmissionpolicies.admissionregistration.k8s.io",
+      "customresourcedefinitions.apiextensions.k8s.io",
+      "apiservices.apiregistration.k8s.io",
+    ].map((name): [RuleText, string] => {
+      const [resources = "", ...group] = name.split(".");
+      return [{ verbs: "patch", groups: group.join("."), resources }, changesObjects];
+    }),
+    [
+      {
+        ...{ verbs: "update", groups: "apiextensions.k8s.io" },
+        ...{ resources: "customresourcedefinitions", resourceNames: ["departures.lastcall.dev"] },
+      },
+      changesObjects,
+    ],
     [
       { verbs: "bind", groups: "rbac.authorization.k8s.io", resources: "clusterroles" },
       "grant any right",
@@ -121,6 +140,14 @@ describe("who can make a node leave", () => {
     [{ verbs: "impersonate:associated-node", groups: "authentication.k8s.io", resources: "nodes" }],
     [{ ...approve, resourceNames: ["kubernetes.io/kubelet-serving", "issuers.example/*"] }],
     [{ ...approve, verbs: "sign" }],
+    [{ verbs: "create delete", groups: "apiextensions.k8s.io", resources: definitions }],
+    [
+      {
+        ...{ verbs: "update", groups: "apiextensions.k8s.io", resources: definitions },
+        resourceNames: ["certificates.cert-manager.io"],
+      },
+    ],
+    [{ verbs: "patch", groups: "admissionregistration.k8s.io", resources: validating }],
     [{ verbs: "*", groups: "*", resources: "*" }],
   ])("is not who has only %j, or everything as an administrator", (rule) => {
     expect(wide(rule)).toEqual([]);
