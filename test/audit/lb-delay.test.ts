@@ -110,6 +110,18 @@ describe("a load balancer's delay", () => {
     return `ingressClassName: alb, rules: [{http: {paths: [${paths.join(", ")}]}}]`;
   };
   const inside = "type: ClusterIP";
+  const byAction = (name: string) =>
+    `ingressClassName: alb, defaultBackend: {service: {name: ${name}, port: {name: use-annotation}}}`;
+  const action = (name: string, json: object) =>
+    `alb.ingress.kubernetes.io/actions.${name}: '${JSON.stringify(json)}'`;
+  // As the controller reads JSON: with names of fields in any case.
+  const redirect = action("redirect", { Type: "redirect", RedirectConfig: { Port: "443" } });
+  const arn = { targetGroupARN: "arn:aws:elasticloadbalancing:…" };
+  const forward = action("weighted", {
+    type: "forward",
+    forwardConfig: { targetGroups: [{ ServiceName: "s", servicePort: 80, weight: 1 }, arn] },
+  });
+  const others = action("others", { type: "forward", ...arn });
 
   it.each([
     ["is that of the Service", delay(300), behind("s"), delay(30), []],
@@ -154,6 +166,23 @@ describe("a load balancer's delay", () => {
       behind("t"),
       delay(900),
       [],
+    ],
+    ["is none of a redirect", redirect, byAction("redirect"), "a: b", []],
+    [
+      "is that of the Services that an action names",
+      forward,
+      byAction("weighted"),
+      delay(900),
+      ["Service 900"],
+    ],
+    ["is that of such a Service, if that is shorter", forward, byAction("weighted"), delay(30), []],
+    ["is not known of another's target group", others, byAction("others"), "a: b", []],
+    [
+      "is that of the Ingress for an action that cannot be read",
+      "a: b",
+      byAction("missing"),
+      "a: b",
+      ["Ingress 300"],
     ],
   ])("behind an ALB %s", async (_, onIngress, spec, onService, expected) => {
     const yaml = `${ingress(onIngress, spec)}---\n${service(onService, inside)}`;

@@ -1,6 +1,14 @@
 /** What should not run on a node that may leave at short notice. */
 import { criticalPriority } from "../../core/drain-plan/drain-order.ts";
-import { fieldsOf, listOf, textOf, valueAt, wholeNumberOf } from "../../core/json/json-field.ts";
+import {
+  fieldsOf,
+  isFields,
+  listOf,
+  parseJson,
+  textOf,
+  valueAt,
+  wholeNumberOf,
+} from "../../core/json/json-field.ts";
 import { type AuditedFleet, isServed } from "../fleet.ts";
 import type { Manifest } from "../objects/manifest.ts";
 import type { Workload } from "../objects/workload.ts";
@@ -241,23 +249,50 @@ function albDelays({ manifests }: AuditedFleet): readonly DelayOf[] {
   const classes = ingressClasses(manifests);
   const albs = manifests.filter((one) => one.kind === "Ingress" && isAlb(one, classes));
   return albs.flatMap((ingress) => {
-    const named = backendsOf(ingress);
-    const backends = named.map((name) => services.get(keyOf(ingress.namespace, name)));
     // One without a known Service has its delay from here, too.
-    const all = backends.length === 0 ? [undefined] : backends;
-    return all.map((service): DelayOf => {
+    const named = backendsOf(ingress) ?? [undefined];
+    return named.map((name): DelayOf => {
+      const service = services.get(keyOf(ingress.namespace, name ?? ""));
       const about = service?.annotations[albAttributes] === undefined ? ingress : service;
       return { about, delay: awsDelay(about.annotations[albAttributes]) };
     });
   });
 }
 
-function backendsOf({ json }: Manifest): readonly string[] {
+/** The Services of an Ingress; undefined if it names no backend at all. */
+function backendsOf({ json, annotations }: Manifest): readonly string[] | undefined {
   const paths = listOf(valueAt(json, ["spec", "rules"])).flatMap((rule) =>
     listOf(valueAt(rule, ["http", "paths"])).map((path) => fieldsOf(path).backend),
   );
   const backends = [valueAt(json, ["spec", "defaultBackend"]), ...paths];
-  return backends.flatMap((backend) => textOf(valueAt(backend, ["service", "name"])) ?? []);
+  const services = backends.flatMap((backend) => {
+    const { name, port } = fieldsOf(valueAt(backend, ["service"]));
+    const text = textOf(name);
+    if (text === undefined) return [];
+    const isAction = fieldsOf(port).name === "use-annotation";
+    return [isAction ? actionServices(annotations[`${albActions}${text}`], text) : [text]];
+  });
+  return services.length === 0 ? undefined : services.flat();
+}
+
+const albActions = "alb.ingress.kubernetes.io/actions.";
+
+/**
+ * The Services to which an action forwards, in the name of which a backend stands: none for a
+ * redirect, a fixed response or a target group of somebody else. Of one that cannot be read, its
+ * name. Source: aws-load-balancer-controller, "Ingress annotations", actions.
+ */
+function actionServices(text: string | undefined, name: string): readonly string[] {
+  const action = parseJson(text ?? "")?.value;
+  if (!isFields(action)) return [name];
+  const groups = listOf(fieldOf(fieldOf(action, "forwardConfig"), "targetGroups"));
+  return groups.flatMap((group) => textOf(fieldOf(group, "serviceName")) ?? []);
+}
+
+/** A field by a name in any case, as Go reads JSON. */
+function fieldOf(value: unknown, name: string): unknown {
+  const isNamed = ([key]: readonly [string, unknown]) => key.toLowerCase() === name.toLowerCase();
+  return Object.entries(fieldsOf(value)).find(isNamed)?.[1];
 }
 
 /** The controllers of the IngressClasses by their names; by "", that of the default class. */
