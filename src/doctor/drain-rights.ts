@@ -6,7 +6,7 @@ export interface DrainRight {
   readonly group: string;
   /** With its subresource, as in a role. */
   readonly resource: string;
-  /** Has this effect also if it is granted only in the namespace of the installation. */
+  /** Has this effect also if granted only in the namespace of the installation or kube-system. */
   readonly own?: true;
   /** A rule that is limited by name has this effect only for these names; absent: for any. */
   readonly names?: readonly string[];
@@ -44,6 +44,9 @@ interface OwnRights {
 
 const runPods = "run pods in Lastcall's namespace";
 const useAccount = "take the identity of Lastcall's ServiceAccounts";
+
+/** Instead of the name of such a right, where it is granted in kube-system. */
+export const actAsSystem = "act as a part of Kubernetes in kube-system";
 
 const identities = "authentication.k8s.io";
 

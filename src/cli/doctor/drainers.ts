@@ -1,6 +1,11 @@
 import type { KubeObject } from "../../contracts/kube-api.ts";
 import { fieldsOf, listOf, textOf } from "../../core/json/json-field.ts";
-import { type Drainer, type DrainRight, drainRights } from "../../doctor/drain-rights.ts";
+import {
+  actAsSystem,
+  type Drainer,
+  type DrainRight,
+  drainRights,
+} from "../../doctor/drain-rights.ts";
 
 /** All of RBAC. The objects of lists have no kind, so they are kept apart. */
 export interface RbacObjects {
@@ -25,12 +30,15 @@ interface RoleRule {
   readonly names: readonly string[];
 }
 
-/** A role as it is bound: everywhere, or in the namespace of the installation. */
+/** A role as it is bound: everywhere, in the namespace of the installation, or in kube-system. */
 interface Grant {
   readonly subjects: readonly unknown[];
   readonly rules: readonly RoleRule[];
-  readonly isWide: boolean;
+  readonly where: "Cluster" | "Own" | "System";
 }
+
+/** Controllers of Kubernetes have ServiceAccounts in it that may do what Lastcall may. */
+const systemNamespace = "kube-system";
 
 /**
  * Who has a right by which a node can be made to leave, apart from administrators, the parts of
@@ -38,7 +46,8 @@ interface Grant {
  */
 export function drainersIn(rbac: RbacObjects, own: Own): readonly Drainer[] {
   const found = new Map<string, Drainer>();
-  for (const { subjects, rules, isWide } of grantsOf(rbac, own.namespace)) {
+  for (const { subjects, rules, where } of grantsOf(rbac, own.namespace)) {
+    const isWide = where === "Cluster";
     const right = drainRights.find(
       (one) => (isWide || one.own === true) && rules.some((rule) => gives(rule, one)),
     );
@@ -48,7 +57,8 @@ export function drainersIn(rbac: RbacObjects, own: Own): readonly Drainer[] {
     for (const subject of subjects.map(subjectOf)) {
       const isKept = subject.isEverybody || !(isAdmin || isOfSystem(subject, own));
       if (!isKept || found.has(subject.name)) continue;
-      found.set(subject.name, { ...subject, right: right.name });
+      const name = where === "System" ? actAsSystem : right.name;
+      found.set(subject.name, { ...subject, right: name });
     }
   }
   const drainers = [...found.values()].map(({ name, right, isEverybody }) => ({
@@ -60,17 +70,21 @@ export function drainersIn(rbac: RbacObjects, own: Own): readonly Drainer[] {
 function grantsOf(rbac: RbacObjects, namespace: string): readonly Grant[] {
   const rulesByName = (roles: readonly KubeObject[]) =>
     new Map(roles.map((role) => [role.metadata?.name, listOf(role.rules).map(ruleOf)]));
-  const inside = ({ metadata }: KubeObject) => metadata?.namespace === namespace;
   const wide = rulesByName(rbac.clusterRoles);
-  const local = rulesByName(rbac.roles.filter(inside));
-  const grantOf = (binding: KubeObject, isWide: boolean): Grant => {
+  const grantOf = (binding: KubeObject, roles: typeof wide, where: Grant["where"]): Grant => {
     const { kind, name } = fieldsOf(binding.roleRef);
-    const rules = (kind === "Role" ? local : wide).get(textOf(name)) ?? [];
-    return { subjects: listOf(binding.subjects), rules, isWide };
+    const rules = (kind === "Role" ? roles : wide).get(textOf(name)) ?? [];
+    return { subjects: listOf(binding.subjects), rules, where };
+  };
+  const grantsIn = (place: string, where: Grant["where"]) => {
+    const inside = ({ metadata }: KubeObject) => metadata?.namespace === place;
+    const local = rulesByName(rbac.roles.filter(inside));
+    return rbac.roleBindings.filter(inside).map((one) => grantOf(one, local, where));
   };
   return [
-    ...rbac.clusterRoleBindings.map((one) => grantOf(one, true)),
-    ...rbac.roleBindings.filter(inside).map((one) => grantOf(one, false)),
+    ...rbac.clusterRoleBindings.map((one) => grantOf(one, wide, "Cluster")),
+    ...grantsIn(namespace, "Own"),
+    ...grantsIn(systemNamespace, "System"),
   ];
 }
 

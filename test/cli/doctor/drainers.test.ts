@@ -206,6 +206,26 @@ describe("who can make a node leave", () => {
     }
   });
 
+  it.each([
+    { verbs: "create", resources: "serviceaccounts/token" },
+    { verbs: "patch", groups: "apps", resources: "daemonsets" },
+    { verbs: "*", groups: "*", resources: "*" },
+  ])("is who may act as a part of Kubernetes in its own namespace: %j", (rule) => {
+    const bound = (subject: object) =>
+      drainersIn(
+        {
+          ...{ clusterRoles: [role("r", rule)], roles: [], clusterRoleBindings: [] },
+          roleBindings: [binding("ClusterRole", subject, "kube-system")],
+        },
+        own,
+      );
+    expect(bound(ann)).toEqual([
+      { name: "User ann", right: "act as a part of Kubernetes in kube-system", isEverybody: false },
+    ]);
+    const part = { kind: "ServiceAccount", namespace: "kube-system", name: "addon-manager" };
+    expect(bound(part)).toEqual([]);
+  });
+
   it("is named once, everybody first", () => {
     const rbac = {
       ...{ clusterRoles: [role("r", nodes)], roles: [], roleBindings: [] },
