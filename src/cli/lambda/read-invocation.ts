@@ -89,8 +89,9 @@ interface ReadingOptions {
  * be parsed.
  */
 export function readInvocation(event: unknown, options: ReadingOptions): Invocation {
-  const parts: readonly unknown[] = Array.isArray(event) ? event : [event];
-  const readings = parts.flatMap((part) => readPart(part, options));
+  const readings: readonly InvocationReading[] = Array.isArray(event)
+    ? event.flatMap((part: unknown) => readPart(part, [part], options))
+    : readPart(event, listOf(fieldsOf(event).Records), options);
   // A caller that names a machine also decides when it leaves.
   const named = readings.flatMap((one) => (one.kind === "Named" ? [one.machine] : []));
   const { machines, dropped } = standingNotices(readings, options.at);
@@ -114,7 +115,12 @@ type InvocationReading =
   | MessageReading
   | { readonly kind: "Named"; readonly machine: DepartingMachine };
 
-function readPart(part: unknown, { at, fields }: ReadingOptions): readonly InvocationReading[] {
+/** `records` are what of it may be messages of SNS or SQS. */
+function readPart(
+  part: unknown,
+  records: readonly unknown[],
+  { at, fields }: ReadingOptions,
+): readonly InvocationReading[] {
   const whole = fieldsOf(part);
   const mapped = fields === undefined ? undefined : mappedFields(whole, fields);
   const own = mapped ?? (whole.instanceId === undefined ? undefined : whole);
@@ -124,7 +130,9 @@ function readPart(part: unknown, { at, fields }: ReadingOptions): readonly Invoc
     fields === undefined
       ? ""
       : `, and LASTCALL_EVENT_FIELDS finds no instanceId at ${instanceId.join(".")}`;
-  return bodiesOf(part, at).map((body) => {
+  const bodies = bodiesOf(records, at);
+  const texts = bodies.length > 0 ? bodies : [{ text: textIn(part), at }];
+  return texts.map((body) => {
     const reading = readQueueMessage(body);
     return reading.kind === "Unreadable"
       ? { ...reading, problem: `${reading.problem}${unmapped}` }
@@ -180,9 +188,8 @@ function distinct(machines: readonly DepartingMachine[]): readonly DepartingMach
  * time at which it was sent to the queue. A pipe sends one record of SQS, or what its template made
  * of it.
  */
-function bodiesOf(part: unknown, at: Instant): readonly MetadataText[] {
-  const { Records = [part] } = fieldsOf(part);
-  const texts = listOf(Records).flatMap((record): readonly MetadataText[] => {
+function bodiesOf(records: readonly unknown[], at: Instant): readonly MetadataText[] {
+  return records.flatMap((record): readonly MetadataText[] => {
     const { body } = fieldsOf(record);
     const text =
       textOf(valueAt(record, ["Sns", "Message"])) ?? (isFields(body) ? textIn(body) : textOf(body));
@@ -190,7 +197,6 @@ function bodiesOf(part: unknown, at: Instant): readonly MetadataText[] {
     const sentMs = Number(valueAt(record, ["attributes", "SentTimestamp"]));
     return [{ text, at: sentMs > 0 ? earlier(instant(sentMs), at) : at }];
   });
-  return texts.length > 0 ? texts : [{ text: textIn(part), at }];
 }
 
 function textIn(part: unknown): string {

@@ -239,6 +239,12 @@ describe("the Lambda responder", () => {
     expect(standing()).toHaveLength(2);
   });
 
+  it("rejects an HTTP request, whose body anybody may have written to a function URL", async () => {
+    const request = { version: "2.0", rawPath: "/", body: JSON.stringify(interruption()) };
+    await expect(invoke(request)).rejects.toThrow("Cannot read the invocation");
+    expect(standing()).toHaveLength(2);
+  });
+
   it("acts despite an unknown cause and an unreadable deadline, and logs both", async () => {
     const answer = await invoke({ instanceId: instance.id, cause: "spot-itn", deadline: "soon" });
     expect(standing()).toEqual([]);
