@@ -92,7 +92,7 @@ export function cacheRoot(): string {
 
 /** The key covers everything that changes the binaries, so a finished folder is never stale. */
 function cacheKey(modules: readonly GoModule[]): string {
-  const hash = createHash("sha256").update(go(["version"], root));
+  const hash = createHash("sha256").update(go(["version"], { folder: root, toolchain: "local" }));
   for (const module of modules) {
     hash.update([module.ldflags, ...(module.tags ?? [])].join(" "));
     for (const file of sourcesOf(module)) hash.update(readFileSync(join(module.folder, file)));
@@ -129,14 +129,27 @@ function buildModule(module: GoModule, target: string): void {
   const { modfile = "go.mod", tags = [], ldflags } = module;
   const wanted = [`-modfile=${modfile}`, `-tags=${tags.join(",")}`, "-ldflags", ldflags];
   const output = join(target, module.binary);
-  go(["build", "-trimpath", ...wanted, "-o", output, module.package ?? "."], module.folder);
+  const toolchain = toolchainOf(join(module.folder, modfile));
+  const where = { folder: module.folder, toolchain };
+  go(["build", "-trimpath", ...wanted, "-o", output, module.package ?? "."], where);
   report(`built ${module.binary} in ${Math.round((performance.now() - startedAt) / 1000)} s`);
 }
 
+/**
+ * The Go that a module names because it needs a newer one than that on the PATH: it comes from the
+ * module proxy, as the modules do, and is checked against the same checksum database.
+ */
+function toolchainOf(modfile: string): string {
+  return /^toolchain (\S+)/m.exec(readFileSync(modfile, "utf8"))?.[1] ?? "local";
+}
+
 /** Runs at low priority: a build that takes all cores for minutes must not stop other work. */
-function go(args: readonly string[], folder: string): string {
+function go(
+  args: readonly string[],
+  { folder, toolchain }: { readonly folder: string; readonly toolchain: string },
+): string {
   const settings = {
-    GOTOOLCHAIN: "local",
+    GOTOOLCHAIN: toolchain,
     GOFLAGS: "-mod=readonly",
     GOWORK: "off",
     CGO_ENABLED: "0",

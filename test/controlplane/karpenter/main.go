@@ -15,6 +15,7 @@ import (
 	kwok "sigs.k8s.io/karpenter/kwok/cloudprovider"
 	"sigs.k8s.io/karpenter/pkg/apis"
 	"sigs.k8s.io/karpenter/pkg/controllers"
+	"sigs.k8s.io/karpenter/pkg/controllers/node/health"
 	"sigs.k8s.io/karpenter/pkg/controllers/state"
 	"sigs.k8s.io/karpenter/pkg/operator"
 )
@@ -40,10 +41,16 @@ func run() error {
 		return err
 	}
 	cloud := kwok.NewCloudProvider(ctx, client, types)
-	cluster := state.NewCluster(op.Clock, client, cloud)
+	repairs, err := health.NewRepairPolicyMatcher(ctx, cloud)
+	if err != nil {
+		return err
+	}
+	cluster := state.NewCluster(
+		op.Clock, client, cloud, state.WithRepairPolicyMatcher(repairs),
+	)
 	all := controllers.NewControllers(
 		ctx, op.Manager, op.Clock, client, op.EventRecorder,
-		cloud, cloud, cluster, op.InstanceTypeStore,
+		cloud, cloud, cluster, op.InstanceTypeStore, op.PredictionStore,
 	)
 	op.WithControllers(ctx, all...).Start(ctx)
 	return nil
