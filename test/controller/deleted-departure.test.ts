@@ -126,6 +126,27 @@ it("a node whose planned departure is deleted rests as after any that a person c
   await running;
 });
 
+it("a planned departure does not start while its finalizer is refused", async () => {
+  const { world, stop, running } = await leaving({});
+  const send = world.watched.send.bind(world.watched);
+  let isRefused = true;
+  const message = 'User "lastcall" cannot patch resource "departures.lastcall.dev"';
+  const body = { kind: "Status", status: "Failure", reason: "Forbidden", code: 403, message };
+  world.watched.send = async (request: KubeRequest): Promise<KubeAnswer> =>
+    isRefused && JSON.stringify(request.body ?? "").includes("finalizers")
+      ? { status: 403, body }
+      : send(request);
+  depart(world, "n0");
+  await world.pass(minutes(10));
+  expect(marksOf(world, "n0")).toEqual([]);
+  expect(world.statusOf("n0").phase ?? "Scheduled").toBe("Scheduled");
+  expect(world.logged.join("\n")).toContain(JSON.stringify(message).slice(1, -1));
+  isRefused = false;
+  await world.passUntil(() => world.statusOf("n0").phase === "Draining", minutes(5));
+  stop();
+  await running;
+});
+
 it("a notice is acted on and recorded, with its actions, though the finalizer is refused", async () => {
   stage.start([{ name: "mute", at: "AtNotice", ...silence }]);
   const { world } = stage;

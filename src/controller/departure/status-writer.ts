@@ -6,6 +6,7 @@ import {
   hasFinalizer,
   isLive,
   isNoticed,
+  isUnderWay,
 } from "../../core/departure/departure.ts";
 import { minutes } from "../../core/time/time.ts";
 import { isLastcallError, messageOf } from "../../errors.ts";
@@ -38,6 +39,8 @@ export class StatusWriter {
   #written: Departure | undefined;
   #companion: Change | undefined;
   #guardAgainMs = Number.NEGATIVE_INFINITY;
+  /** Why the finalizer could not be added. */
+  #unguarded: { readonly error: unknown } | undefined;
 
   constructor(options: StatusWriterOptions) {
     this.#writer = options.writer;
@@ -101,6 +104,7 @@ export class StatusWriter {
       { ...(guarded ?? departure), resourceVersion, status, finalizers },
       (fresh) => {
         const own = change(fresh);
+        if (own !== undefined && starts(fresh, own)) this.#mustBeGuarded();
         return this.#companion?.({ ...fresh, status: own ?? fresh.status }) ?? own;
       },
       hurry,
@@ -111,18 +115,21 @@ export class StatusWriter {
 
   /**
    * Adds the finalizer: before the first status of a departure that has time, so that what is done
-   * from then on is undone even if somebody deletes it. A refusal delays nothing. Returns the
-   * Departure with it, which somebody may have changed meanwhile.
+   * from then on is undone even if somebody deletes it. Returns the Departure with it, which
+   * somebody may have changed meanwhile. A refusal delays no notice, and nothing that is under way.
    */
   async #guard(departure: Departure, hurry: AbortSignal): Promise<Departure | undefined> {
     const nowMs = this.#clock.monotonic();
+    if (hasFinalizer(departure)) this.#unguarded = undefined;
     if (hasFinalizer(departure) || nowMs < this.#guardAgainMs) return undefined;
     this.#guardAgainMs = nowMs + guardAgainMs;
+    this.#unguarded = undefined;
     try {
       const guarded = await this.#writer.guard(departure, hurry);
       this.#written = guarded ?? this.#written;
       return guarded;
     } catch (error) {
+      this.#unguarded = { error };
       const { log, metrics } = this.#telemetry;
       const code = isLastcallError(error) ? error.code : "UNEXPECTED";
       metrics.count("lastcall_errors_total", { code });
@@ -131,4 +138,17 @@ export class StatusWriter {
       return undefined;
     }
   }
+
+  /** Throws why the finalizer was refused. */
+  #mustBeGuarded(): void {
+    if (this.#unguarded !== undefined) throw this.#unguarded.error;
+  }
+}
+
+/**
+ * Whether a write starts what a plan or a person wants. If somebody deleted that without its
+ * finalizer while its machine is deleted, a dying node would be uncordoned.
+ */
+function starts(before: Departure, status: DepartureStatus): boolean {
+  return !isNoticed(before) && !isUnderWay(before) && isUnderWay({ status });
 }
