@@ -13,7 +13,14 @@ import {
 import { nextOpen, type OpenTime, openTime } from "../limits/gate.ts";
 import { type OpenHours, occurrences } from "../limits/windows.ts";
 import type { Policy, Window } from "../policy/policy.ts";
-import { type Instant, instant, type Span, spanIndexAt, subtractSpans } from "../time/time.ts";
+import {
+  type Instant,
+  instant,
+  later,
+  type Span,
+  spanIndexAt,
+  subtractSpans,
+} from "../time/time.ts";
 import type { Forecast, NeededAmount, PlannedDeparture, TightBudget } from "./fleet-plan.ts";
 
 interface ForecastInput {
@@ -138,7 +145,7 @@ export interface RequestedStart {
   readonly zone: string;
 }
 
-interface ForecastQuestion {
+interface ForecastStarts {
   readonly plans: readonly PlannedStarts[];
   /** Past starts that may still count; an ended one counts only in hourly budgets. */
   readonly earlier: readonly EarlierStart[];
@@ -172,6 +179,8 @@ interface StartQueue {
   readonly open: OpenTime;
   readonly meters: readonly Meter[];
   readonly fed: readonly Meter[];
+  /** When the forecast is made. */
+  readonly from: Instant;
   next: number;
   at: number;
   /** Whether the next one has been held before. */
@@ -181,10 +190,11 @@ interface StartQueue {
 /**
  * Simulates the plan against the budgets: every departure starts at its planned instant or, if a
  * budget is used up, at the next allowed instant. Waves and windows hold it until its deadline,
- * budgets until the end of its lifetime. Each departure is assumed to use its budget of nodes, and
- * its wave, for `drain.timeout`, the longest that its drain may take, and to succeed.
+ * budgets until the pass would override them. Each departure is assumed to use its budget of nodes,
+ * and its wave, for `drain.timeout`, and to succeed. A forecast without a late node is what the
+ * passes then do (test/core/plan/forecast-kept.test.ts).
  */
-export function forecastBudgets({ plans, earlier }: ForecastQuestion): BudgetForecast {
+export function forecastBudgets({ plans, earlier }: ForecastStarts, at: Instant): BudgetForecast {
   const meters = plans.flatMap(metersOf);
   const heldBackTo = new Map<PlannedDeparture, Instant>();
   const pastDeadline = new Set<PlannedDeparture>();
@@ -194,7 +204,7 @@ export function forecastBudgets({ plans, earlier }: ForecastQuestion): BudgetFor
       if (countsEarlier(meter, start)) record(meter, start);
     }
   }
-  const queues = plans.flatMap((plan) => queuesOf(plan, meters));
+  const queues = plans.flatMap((plan) => queuesOf(plan, { meters, at }));
   for (let queue = soonest(queues); queue !== undefined; queue = soonest(queues)) {
     const departure = queue.departures[queue.next];
     if (departure === undefined) break;
@@ -202,8 +212,9 @@ export function forecastBudgets({ plans, earlier }: ForecastQuestion): BudgetFor
     if (turn === "Waits") continue;
     for (const meter of queue.fed) record(meter, { ...queue, at: queue.at });
     if (isPlanned(departure)) {
-      if (turn === "Late") pastDeadline.add(departure);
-      if (queue.at > departure.departAt) heldBackTo.set(departure, instant(queue.at));
+      const isPlannedLate = departure.departAt > departure.deadlineAt;
+      if (turn === "Late" && !isPlannedLate) pastDeadline.add(departure);
+      if (queue.at > dueAt(queue, departure)) heldBackTo.set(departure, instant(queue.at));
     }
     queue.next += 1;
     queue.waiting = false;
@@ -219,7 +230,10 @@ function countsEarlier(meter: Meter, start: EarlierStart): boolean {
   return !isOver && !isOutside && counts(meter, start);
 }
 
-function queuesOf(plan: PlannedStarts, meters: readonly Meter[]): readonly StartQueue[] {
+function queuesOf(
+  plan: PlannedStarts,
+  { meters, at }: { readonly meters: readonly Meter[]; readonly at: Instant },
+): readonly StartQueue[] {
   const { policy } = plan;
   const open = openTime(plan.hours.spans);
   const linesFrom = (
@@ -229,16 +243,21 @@ function queuesOf(plan: PlannedStarts, meters: readonly Meter[]): readonly Start
     [...Map.groupBy(starts, ({ zone }) => zone)].map(([zone, departures]) => {
       const start = { policy, zone, at: 0 };
       return {
-        ...{ policy, zone, departures, open, next: 0, waiting: false },
+        ...{ policy, zone, departures, open, from: at, next: 0, waiting: false },
         meters: limiting.filter((meter) => limits(meter, start)),
         fed: meters.filter((meter) => counts(meter, start)),
-        at: departures[0]?.departAt ?? 0,
+        at: Math.max(at, departures[0]?.departAt ?? 0),
       };
     });
   // A person's request waits for no wave.
   const budgets = meters.filter(({ waves }) => waves === undefined);
   const requested = plan.requested.toSorted((a, b) => a.departAt - b.departAt);
   return [...linesFrom(plan.departures, meters), ...linesFrom(requested, budgets)];
+}
+
+/** One that is due and has not started can start now at the earliest. */
+function dueAt({ from }: StartQueue, { departAt }: ForecastStart): Instant {
+  return later(departAt, from);
 }
 
 function isPlanned(start: ForecastStart): start is PlannedDeparture {
@@ -267,11 +286,11 @@ function isEarlier(a: StartQueue, b: StartQueue): boolean {
 
 /** Starts a departure at the queue's instant, or advances the queue to the next possible one. */
 function tryStart(queue: StartQueue, departure: ForecastStart): "Starts" | "Late" | "Waits" {
-  // A departure planned past its deadline may leave after the last known open instant.
-  const isBound = isPlanned(departure) && departure.departAt <= departure.deadlineAt;
+  // A node that was overdue when first planned is never forced.
+  const isBound = isPlanned(departure) && departure.reason !== "Overdue";
   if (isBound && queue.at > departure.deadlineAt) return tryLateStart(queue, departure);
   const capacityFrom = capacityIn(queue, queue.meters);
-  const isOnPlan = !isBound || capacityFrom === departure.departAt;
+  const isOnPlan = !isBound || capacityFrom === dueAt(queue, departure);
   // The queue's instant may be in a closed time, after a departure that its deadline forced.
   const startAt = isOnPlan ? capacityFrom : nextOpen(queue.open, capacityFrom);
   if (startAt <= queue.at) return "Starts";
@@ -282,10 +301,16 @@ function tryStart(queue: StartQueue, departure: ForecastStart): "Starts" | "Late
   return waitUntil(queue, startAt);
 }
 
-/** From its deadline on, only budgets hold it, and only until the end of its lifetime. */
-function tryLateStart(queue: StartQueue, { endsAt }: PlannedDeparture): "Late" | "Waits" {
+/**
+ * From its deadline on, only budgets hold it. A queue of late departures that forms later may
+ * override them sooner than this says.
+ */
+function tryLateStart(
+  queue: StartQueue,
+  { overridesBudgetAt }: PlannedDeparture,
+): "Late" | "Waits" {
   const budgets = queue.meters.filter(({ waves }) => waves === undefined);
-  const startAt = Math.min(capacityIn(queue, budgets), Math.max(queue.at, endsAt));
+  const startAt = Math.min(capacityIn(queue, budgets), Math.max(queue.at, overridesBudgetAt));
   return startAt <= queue.at ? "Late" : waitUntil(queue, startAt);
 }
 
@@ -310,7 +335,7 @@ function capacityIn(queue: StartQueue, meters: readonly Meter[]): number {
  * The starts that are under way count as well: they are why a budget holds a departure back now.
  */
 function tightBudgets(
-  { plans, earlier }: ForecastQuestion,
+  { plans, earlier }: ForecastStarts,
   meters: readonly Meter[],
 ): ReadonlyMap<string, readonly TightBudget[]> {
   const tight = new Map<string, Map<string, TightBudget>>();
@@ -328,7 +353,7 @@ function tightBudgets(
   return new Map([...tight].map(([policy, titles]) => [policy, [...titles.values()]]));
 }
 
-function neededBy(meter: Meter, question: ForecastQuestion): NeededAmount | undefined {
+function neededBy(meter: Meter, question: ForecastStarts): NeededAmount | undefined {
   if (meter.waves !== undefined) return undefined;
   const most = peak(meter, question);
   // It holds back only what another budget has moved to a time when others leave.
@@ -343,7 +368,7 @@ function neededBy(meter: Meter, question: ForecastQuestion): NeededAmount | unde
 }
 
 /** How many starts count on the meter at once, at most, if every planned one is on time. */
-function peak(meter: Meter, { plans, earlier }: ForecastQuestion): number {
+function peak(meter: Meter, { plans, earlier }: ForecastStarts): number {
   const changes: { at: number; by: number }[] = [];
   const add = ({ policy, zone, at }: MeteredStart): void => {
     if (!counts(meter, { policy, zone, at })) return;

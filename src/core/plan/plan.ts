@@ -4,7 +4,7 @@ import { isVoluntary } from "../departure/departure.ts";
 import { withLaunchTimes } from "../departure/launch-time.ts";
 import { waveStanding } from "../limits/budget.ts";
 import { type FleetHealth, fleetHealth, healthy } from "../limits/fleet-health.ts";
-import { nextOpen, openTime } from "../limits/gate.ts";
+import { nextOpen, type OpenTime, openTime } from "../limits/gate.ts";
 import { windowProblem } from "../limits/windows.ts";
 import { type BadPolicy, defaultNodeSelector, type Policy, selectedBy } from "../policy/policy.ts";
 import { releaseStanding } from "../policy/release-answer.ts";
@@ -142,7 +142,7 @@ function withForecasts(
     const waves = waveStanding({ ...group, departures: input.departures });
     return { ...group, matchedInCluster, waves, departures, hours: open };
   });
-  const budgets = forecastBudgets({ plans, earlier: earlierStarts(input, groups) });
+  const budgets = forecastBudgets({ plans, earlier: earlierStarts(input, groups) }, input.at);
   return plans.map((plan, at) => {
     const { spacing, moved } = placed[at] as PlacedPolicy;
     const its = health.get(plan.policy.name) ?? healthy;
@@ -200,22 +200,28 @@ function withExpected(
   if (byBudget.size === 0 && departures.every((one) => one.heldBackTo === undefined)) {
     return departures;
   }
-  const open = openTime(spans);
-  const { freezeUntil } = policy.gates;
+  const shut = { open: openTime(spans), freezeUntil: policy.gates.freezeUntil };
   const held = new Set(
     candidates.flatMap(({ node, waitsForOthers }) => (waitsForOthers ? [] : [node.uid])),
   );
   return departures.map((one) => {
     if (held.has(one.node.uid)) return { ...one, heldBackTo: undefined };
-    const turnAt = later(one.heldBackTo ?? instant(0), freezeUntil ?? instant(0));
-    const opensAt = nextOpen(open, turnAt);
-    const times = [
-      byBudget.get(one),
-      // Whether it is open after the last deadline is not computed.
-      one.heldBackTo && (Number.isFinite(opensAt) ? instant(opensAt) : turnAt),
-    ].filter((time) => time !== undefined);
+    const times = [byBudget.get(one), turnOf(one, shut)].filter((time) => time !== undefined);
     return { ...one, heldBackTo: times.length === 0 ? undefined : times.reduce(later) };
   });
+}
+
+/** When it may start once it is its turn: a deadline overrides windows and a freeze. */
+function turnOf(
+  { heldBackTo: turnAt, deadlineAt, reason }: PlannedDeparture,
+  { open, freezeUntil }: { readonly open: OpenTime; readonly freezeUntil: Instant | undefined },
+): Instant | undefined {
+  if (turnAt === undefined) return undefined;
+  const thawedAt = later(turnAt, freezeUntil ?? turnAt);
+  const forcedAt = reason === "Overdue" ? Number.POSITIVE_INFINITY : later(turnAt, deadlineAt);
+  const startAt = Math.min(nextOpen(open, thawedAt), forcedAt);
+  // Whether it is open after the last deadline is not computed.
+  return Number.isFinite(startAt) ? instant(startAt) : thawedAt;
 }
 
 /**

@@ -78,6 +78,17 @@ it("a freeze and a closed window move the expected time", () => {
   expect(expected).toEqual([at("2026-11-20T13:00:00Z"), at("2026-11-20T13:30:00Z")]);
 });
 
+it("a freeze and a closed window move it no further than to the deadline, which forces it", () => {
+  const fleet = fleetOf(departuresWith({}));
+  const frozen = aPolicy({ gates: { blockingPods: [], freezeUntil: plus(now, hours(9)) } });
+  const shut = aPolicy({ windows: [daily("12:10-20:00", { type: "Deny" })] });
+  const expected = [frozen, shut].map((policy) => {
+    const [made] = planFleet({ ...fleet, policies: [policy], at: now }).policies;
+    return made?.departures[0]?.heldBackTo;
+  });
+  expect(expected).toEqual([plus(now, hours(3.5)), plus(now, hours(3.5))]);
+});
+
 describe("a hold that ends while its departure waits for its turn", () => {
   const notesOf = (departures: readonly Departure[], more: Partial<Snapshot> = {}) =>
     decide(
@@ -177,4 +188,24 @@ it("a departure that a budget will hold back is not on schedule", () => {
     "1 of 2 departures is on schedule; budgets hold back 1 departure: 1 node at once; 2 nodes would hold none back",
   );
   expect(translated(made ? explainForecast(made) : "", "ja")).not.toMatch(/[A-Za-z]/);
+});
+
+it("departures that wait for a budget are expected when the passes override it", () => {
+  const waiting = ["n1", "n2"].map((name) => aNode(name, { createdAt: minus(now, hours(23.45)) }));
+  const [n0 = aNode("n0")] = nodes;
+  const started = { phase: "Draining", startedAt: minus(now, minutes(10)) } as const;
+  const departures = waiting.map((node) =>
+    aDeparture(node, { departAt: minus(now, minutes(2)), createdAt: minus(now, hours(9)) }),
+  );
+  const policy = aPolicy({
+    budgets: [{ kind: "Nodes", scope: "Policy", nodes: { count: 1 } }],
+    drain: { ...aPolicy().drain, timeoutMs: hours(3) },
+  });
+  const [made] = planFleet({
+    ...{ policies: [policy], badPolicies: [], nodes: [n0, ...waiting], at: now },
+    departures: [aDeparture(n0, { status: started }), ...departures],
+  }).policies;
+  const own = (made?.departures ?? []).filter(({ node }) => node.name !== "n0");
+  expect(own.map((one) => one.heldBackTo)).toEqual(own.map((one) => one.overridesBudgetAt));
+  expect(made?.forecast.late).toEqual(["n1", "n2"]);
 });
