@@ -48,8 +48,8 @@ export function areWavesHalted({ waves }: Pick<PolicyPlan, "waves">): boolean {
 
 /** A deadline overrides a freeze; departures that were overdue from the start wait for its end. */
 function freezeParts(planned: PolicyPlan["departures"], until: Instant): readonly Sentence[] {
-  const due = planned.filter(({ departAt }) => departAt < until);
-  const forced = due.filter(({ deadlineAt, reason }) => reason !== "Overdue" && deadlineAt < until);
+  const due = planned.filter(({ frozenUntil }) => frozenUntil !== undefined);
+  const forced = due.filter(({ frozenUntil }) => frozenUntil !== until);
   const [waiting, departures] = [due.length - forced.length, forced.length];
   const names = firstNames(forced.map(({ node }) => node.name));
   return [

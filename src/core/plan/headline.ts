@@ -103,7 +103,7 @@ function policyLines({ plan, departures, unread = [] }: HeadlineFacts): readonly
   }
   const held = Map.groupBy(
     asTheyStand(departures, plan).filter(
-      ({ status, departAt = plan.at }) => status.phase === "Held" && departAt <= plan.at,
+      (one) => isHeldBack(one) && (one.departAt ?? plan.at) <= plan.at,
     ),
     (one) => policyNameOf(one) ?? null,
   );
@@ -123,6 +123,11 @@ function policyLines({ plan, departures, unread = [] }: HeadlineFacts): readonly
       return line("Policy", "Bad", says, { policy: policy.name });
     }),
   ];
+}
+
+/** One that another departure of its node has overtaken waits for nothing: that one is counted. */
+function isHeldBack({ status: { phase, reason } }: Departure): boolean {
+  return phase === "Held" && reason !== "Requested" && reason !== "Started";
 }
 
 interface HeldAndBlocked {

@@ -174,9 +174,10 @@ function expected(
   group: Group,
   { byBudget, health, at }: StartOutlook,
 ): Pick<PolicyPlan, "departures" | "held"> {
-  const { freezeUntil } = plan.policy.gates;
+  const { freezeUntil = at } = plan.policy.gates;
   const departures = withExpected(plan, group, byBudget).map((one) => {
-    const frozenUntil = freezeUntil && frozenTo(one, freezeUntil);
+    // One whose instant passed under a freeze that has ended is held by something else, if at all.
+    const frozenUntil = freezeUntil > at ? frozenTo(one, freezeUntil) : undefined;
     return frozenUntil === undefined ? one : { ...one, frozenUntil };
   });
   return { departures, held: heldBack(group, departures, { at, health, waves: plan.waves }) };

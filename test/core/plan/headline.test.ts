@@ -10,6 +10,7 @@ import {
 import { planFleet } from "../../../src/core/plan/plan.ts";
 import type { Policy } from "../../../src/core/policy/policy.ts";
 import { inEnglish } from "../../../src/core/reason/english.ts";
+import type { Reason } from "../../../src/core/reason/reason.ts";
 import { hours, instant, minutes } from "../../../src/core/time/time.ts";
 import { aDeparture, aNode, aPolicy, at, daily } from "../fleet-builder.ts";
 
@@ -202,6 +203,35 @@ describe("the headline of a fleet", () => {
         ],
       },
     ]);
+  });
+
+  it("does not say of a departure that it waits if another one of its node goes before", () => {
+    const dueAt = { departAt: instant(now - hours(1)) };
+    const held = (node: NodeFacts, over: Partial<Departure>, reason: Reason) =>
+      aDeparture(node, { ...dueAt, ...over, status: { phase: "Held", reason } });
+    const other = { cause: "Manual", name: "later", uid: "later" } as const;
+    const departures = [
+      held(n9, {}, "Requested"),
+      held(n9, other, "BudgetSpent"),
+      aDeparture(n10, { noticedAt: now, status: { phase: "Draining", timeline: [] } }),
+      held(n10, other, "Started"),
+    ];
+    const waiting = [{ reason: "BudgetSpent", departures: 1 }];
+    expect(headline({ departures })("Policy")).toMatchObject([{ tone: "Note", waiting }]);
+  });
+
+  it("says nothing of a freeze that has ended, also of those that were due before its end", () => {
+    const gates = { blockingPods: [], freezeUntil: instant(now - minutes(10)) };
+    const status = { phase: "Held", reason: "BudgetSpent" } as const;
+    const budgets = [{ kind: "Nodes", nodes: { count: 1 }, scope: "Policy" }] as const;
+    const of = headline({
+      policies: [aPolicy({ gates, budgets })],
+      departures: nodes.map((node) =>
+        aDeparture(node, { departAt: instant(now - hours(1)), status }),
+      ),
+    });
+    const said = [...of("Policy"), ...of("Next")].map(({ says }) => inEnglish(says)).join("\n");
+    expect(said).not.toContain("freeze");
   });
 
   it("says who is leaving, and who of them on a notice", () => {
