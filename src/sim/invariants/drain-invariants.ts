@@ -55,11 +55,17 @@ export const evictionOnly: Invariant = {
     if (path === null) return undefined;
     const [, namespace = "", name = ""] = path;
     const pod = store.collection("pods").get(namespace, name);
-    const departure = pod && departureOfNode(store, nodeNameOf(pod));
+    if (pod === undefined || isPlaceholder(pod)) return undefined;
+    const departure = departureOfNode(store, nodeNameOf(pod));
     if (departure === undefined || !isChosen(departure)) return undefined;
     return `pod ${namespace}/${name} was deleted regardless of its budget by ${departure.metadata.name}`;
   },
 };
+
+/** A pod of the controller's own that reserves capacity, on any node: nothing is lost with it. */
+function isPlaceholder({ metadata }: ModelObject): boolean {
+  return metadata.labels?.["app.kubernetes.io/component"] === "placeholder";
+}
 
 /** The healthy pod that this change evicts. */
 function evictedNow({ object, previous }: StoredChange): ModelObject | undefined {
@@ -186,7 +192,7 @@ export const cordonBeforeEviction: Invariant = {
       const pod = store.collection("pods").get(namespace, name);
       const nodeName = (pod?.spec as { nodeName?: string } | undefined)?.nodeName ?? "";
       const node = store.collection("nodes").get("", nodeName) as NodeObject | undefined;
-      if (pod === undefined || node === undefined) return undefined;
+      if (pod === undefined || node === undefined || isPlaceholder(pod)) return undefined;
       const mark = node.metadata.annotations?.[departureAnnotation];
       if (node.spec.unschedulable === true && mark !== undefined) return undefined;
       return `pod ${namespace}/${name} was evicted from node ${nodeName}, which was not cordoned`;

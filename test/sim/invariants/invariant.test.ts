@@ -148,6 +148,21 @@ describe("a correct run", () => {
   });
 });
 
+it("removes placeholders, which hold no work, from any node", async () => {
+  const labels = { "app.kubernetes.io/component": "placeholder" };
+  const path = "/api/v1/namespaces/lastcall/pods";
+  await depart(node(0), { phase: "Preparing" });
+  await cordon(node(0));
+  for (const index of [0, 1]) {
+    const metadata = { name: `placeholder-${index}`, labels };
+    const container = { name: "pause", image: "pause" };
+    const spec = { nodeName: node(index).name, containers: [container] };
+    await send({ method: "POST", path, body: { metadata, spec } });
+    await send({ method: "DELETE", path: `${path}/${metadata.name}` });
+  }
+  expect(monitor.finish()).toEqual([]);
+});
+
 /** What a bad controller does, and the one invariant that this breaks. */
 const misdeeds: readonly [invariant: string, what: string, misdeed: () => Promise<void>][] = [
   [
