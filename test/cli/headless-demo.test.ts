@@ -124,10 +124,16 @@ describe("A simulation report", () => {
       ...{ plannedDepartures: 3, preempted: 6, preemptedAtLimit: 5, forced: 1, expired: 2 },
       ...{ podsCut: 5, podsLost: 4, replacements: 9, largestLossIn60s: 2, largestLossIn1h: 4 },
     };
+    const setbacks = [
+      {
+        ...({ outcome: "RolledBack", reason: "DrainTimeout" } as const),
+        ...{ departures: 2, podsWithoutNode: 3, example: "n1 was not drained" },
+      },
+    ];
     const violation = { invariant: "x", seed: 9, run: 0, at: 0 as never, what: "y" };
     const report = simulationReport({
       ...{ seed: 9, runs: 1, nodeHours: 72, wallSeconds: 1.5 },
-      policies: [{ name: "none", counts }],
+      policies: [{ name: "none", counts, setbacks }],
       violations: [violation],
     });
     expect(report).toEqual({
@@ -135,7 +141,9 @@ describe("A simulation report", () => {
       kind: "SimulationReport",
       ...{ seed: 9, runs: 1, nodeHours: 72, wallSeconds: 1.5 },
       // 72 node-hours are 3 node-days: 6 / 3 and 9 / 3.
-      policies: [{ name: "none", ...counts, unplannedPerNodeDay: 2, replacementsPerNodeDay: 3 }],
+      policies: [
+        { name: "none", ...counts, unplannedPerNodeDay: 2, replacementsPerNodeDay: 3, setbacks },
+      ],
       violations: [{ ...violation, at: "1970-01-01T00:00:00.000Z" }],
     });
   });

@@ -119,6 +119,25 @@ describe("lastcall simulate", () => {
     expect(found.policies[0].preempted).toBeGreaterThanOrEqual(2);
   });
 
+  it("says why nothing leaves as planned in a pool without room for the pods of a node", async () => {
+    const labels = { "cloud.google.com/gke-spot": "true" };
+    const metadata = { name: "a", uid: "a", creationTimestamp: "2026-11-19T05:00:00Z", labels };
+    const status = { conditions: [{ type: "Ready", lastHeartbeatTime: "2026-11-20T00:00:00Z" }] };
+    const items = [{ metadata, status }];
+    const nodes = file("one.json", { apiVersion: "v1", kind: "NodeList", items });
+    const { policies } = await report(nodes, "--policy", rotating);
+    expect(policies[1]).toMatchObject({ plannedDepartures: 0 });
+    expect(policies[1].setbacks[0]).toMatchObject({
+      ...{ outcome: "RolledBack", reason: "DrainTimeout" },
+      example: expect.stringMatching(/was not drained within the drain timeout: shop\//),
+    });
+    expect(policies[1].setbacks[0].podsWithoutNode).toBeGreaterThan(1);
+    const { out } = await lastcall(nodes, "--policy", rotating);
+    expect(out).toMatch(
+      /\nlastcall: \d+ planned departures? w\w+ rolled back \(DrainTimeout\), with no node for up to \d+ pods, such as: /,
+    );
+  });
+
   it("keeps the labels of recorded nodes, and names a policy that selects none", async () => {
     const labels = { "cloud.google.com/gke-spot": "true", pool: "batch" };
     const items = ["a", "b", "c"].map((name) => ({

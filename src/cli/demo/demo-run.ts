@@ -4,6 +4,7 @@ import type { Clock } from "../../contracts/clock.ts";
 import type { Fleet } from "../../contracts/cluster.ts";
 import type { Log, Metrics } from "../../contracts/telemetry.ts";
 import { seededRng } from "../../core/chance/chance.ts";
+import { counted } from "../../core/reason/counted.ts";
 import {
   formatInstant,
   hours,
@@ -21,6 +22,7 @@ import {
   fleetInvariants,
   startDemoWorld,
 } from "../../sim/demo/demo-world.ts";
+import { type Setback, sumSetbacks } from "../../sim/demo/setback.ts";
 import {
   addCounts,
   type FleetCounts,
@@ -157,7 +159,7 @@ export async function runSimulation(
   const { seed, runs, nodes, sides } = options;
   const all: readonly (SimulatedSide | undefined)[] = [undefined, ...sides];
   // By side and not by name: the file of a policy may be named as the fleet without Lastcall is.
-  const sums = new Map<SimulatedSide | undefined, FleetCounts>();
+  const sums = new Map<SimulatedSide | undefined, FleetSum>();
   const violations: Violation[] = [];
   let done = 0;
   for (let run = 0; run < runs; run += 1) {
@@ -167,17 +169,28 @@ export async function runSimulation(
       const pass = { ...options, seed: seed + run, onProgress };
       const end = side === undefined ? await runUnmanaged(pass) : await runWith(pass, side, run);
       const sum = sums.get(side);
-      sums.set(side, sum === undefined ? end.counts : addCounts(sum, end.counts));
+      sums.set(side, sum === undefined ? end : addEnds(sum, end));
       violations.push(...end.violations);
       done += 1;
     }
   }
-  const policies = [...sums].map(([side, counts]) => ({ name: side?.name ?? "none", counts }));
+  const policies = [...sums].map(([side, { counts, setbacks }]) => ({
+    ...{ name: side?.name ?? "none", counts, setbacks },
+  }));
   return { seed, runs, nodeHours: nodes * options.hours * runs, policies, violations };
 }
 
-interface RunEnd {
+interface FleetSum {
   readonly counts: FleetCounts;
+  readonly setbacks: readonly Setback[];
+}
+
+function addEnds(a: FleetSum, b: FleetSum): FleetSum {
+  const setbacks = sumSetbacks([...a.setbacks, ...b.setbacks]);
+  return { counts: addCounts(a.counts, b.counts), setbacks };
+}
+
+interface RunEnd extends FleetSum {
   readonly violations: readonly Violation[];
 }
 
@@ -193,7 +206,7 @@ async function runUnmanaged(pass: CourseRun): Promise<RunEnd> {
   const tally = new FleetTally(cluster);
   await passHours(clock, pass);
   cluster.stop();
-  return { counts: tally.counts(), violations: [] };
+  return { counts: tally.counts(), setbacks: [], violations: [] };
 }
 
 async function runWith(
@@ -209,11 +222,11 @@ async function runWith(
   const running = run(AbortSignal.any([signal, over.signal]));
   await passHours(clock, pass);
   const violations = monitor.finish();
-  const counts = tally.counts();
+  const [counts, setbacks] = [tally.counts(), tally.setbacks()];
   over.abort();
   await running;
   cluster.stop();
-  return { counts, violations };
+  return { counts, setbacks, violations };
 }
 
 async function passHours(clock: VirtualClock, pass: CourseRun): Promise<void> {
@@ -255,7 +268,18 @@ export function headlessTable(facts: SimulationFacts): string {
     ({ invariant, at, what }) => `violated: ${invariant} at ${formatInstant(at)}: ${what}\n`,
   );
   const foot = `${nodeHours} node-hours, the same interruptions for each policy (seed ${seed}), in ${wallSeconds} s; violated invariants: ${violations.length}\n`;
-  return formatTable(heads, rows) + foot + broken.join("");
+  const setbacks = policies.flatMap((one) => one.setbacks.map((its) => setbackLine(one.name, its)));
+  return formatTable(heads, rows) + foot + setbacks.join("") + broken.join("");
+}
+
+/** Why planned departures did not take place, so that a table without any explains itself. */
+function setbackLine(policy: string, setback: Setback): string {
+  const { outcome, reason, departures, example, podsWithoutNode: pods } = setback;
+  const were = `${counted(departures, "planned departure")} ${departures === 1 ? "was" : "were"}`;
+  const what = outcome === "RolledBack" ? "rolled back" : "held until the cloud took the node";
+  const noRoom =
+    pods === 0 ? "" : `, with no node for ${pods === 1 ? "1 pod" : `up to ${pods} pods`}`;
+  return `${policy}: ${were} ${what} (${reason})${noRoom}, such as: ${example}\n`;
 }
 
 /** For a run whose only output is its report. */

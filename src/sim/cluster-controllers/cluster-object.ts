@@ -127,6 +127,11 @@ export function withCondition(
   return [...others, condition];
 }
 
+/** A pod of Lastcall's own that reserves capacity, on any node: nothing is lost with it. */
+export function isPlaceholder({ metadata }: ModelObject): boolean {
+  return metadata.labels?.["app.kubernetes.io/component"] === "placeholder";
+}
+
 /** The owner that manages an object: its reference with `controller: true`. */
 export function controllerOf(object: ModelObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((owner) => owner.controller === true);

@@ -3,12 +3,14 @@ import type { ModelObject, StoredChange } from "../api/store/object-store.ts";
 import type { MachineEvent } from "../cloud/model-machine.ts";
 import {
   controllerOf,
+  isPlaceholder,
   type NodeObject,
   type PodObject,
 } from "../cluster-controllers/cluster-object.ts";
 import { exitSecondsOf, gkeShutdownGrace, isShuttingDown } from "../cluster-controllers/kubelet.ts";
 import { type DepartureObject, departureStorage, type Violation } from "../invariants/invariant.ts";
 import type { ModelCluster } from "../model-cluster.ts";
+import { type Setback, setbackOf, sumSetbacks } from "./setback.ts";
 
 /** What happened to a machine's pods from its notice on, without pods of DaemonSets. */
 export interface NoticeTimeline {
@@ -134,8 +136,8 @@ export interface FleetCounts {
   /** Departures whose notice ran out with pods still on the node. */
   readonly expired: number;
   /**
-   * Pods that got less time to terminate than they ask for. Here and below, pods of DaemonSets are
-   * not counted.
+   * Pods that got less time to terminate than they ask for. Here and below, pods of DaemonSets and
+   * placeholders are not counted.
    */
   readonly podsCut: number;
   /** Pods that were killed before their program had ended. */
@@ -160,6 +162,7 @@ export function addCounts(a: FleetCounts, b: FleetCounts): FleetCounts {
 interface PolicyRun {
   readonly name: string;
   readonly counts: FleetCounts;
+  readonly setbacks: readonly Setback[];
 }
 
 export interface SimulationFacts {
@@ -184,7 +187,9 @@ export function simulationReport(facts: SimulationFacts): object {
     seed,
     runs,
     nodeHours,
-    policies: policies.map(({ name, counts }) => ({ name, ...ratedCounts(counts, nodeHours) })),
+    policies: policies.map(({ name, counts, setbacks }) => ({
+      ...{ name, ...ratedCounts(counts, nodeHours), setbacks },
+    })),
     violations: violations.map((one) => ({ ...one, at: formatInstant(one.at) })),
     wallSeconds,
   };
@@ -224,6 +229,7 @@ export class FleetTally {
   #replacements = 0;
   #podsCut = 0;
   #podsLost = 0;
+  #setbacks: readonly Setback[] = [];
   #recentLosses: readonly Instant[] = [];
   #largestInMinute = 0;
   #largestInHour = 0;
@@ -253,6 +259,11 @@ export class FleetTally {
     };
   }
 
+  /** What kept planned departures from taking place. */
+  setbacks(): readonly Setback[] {
+    return this.#setbacks;
+  }
+
   stop(): void {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
@@ -278,7 +289,7 @@ export class FleetTally {
   #losePodsOn(nodeName: string): void {
     for (const object of this.#cluster.api.context.store.collection("pods").onNode(nodeName)) {
       const pod = object as PodObject;
-      if (isDaemon(pod) || pod.status.phase !== "Running") continue;
+      if (isUncounted(pod) || pod.status.phase !== "Running") continue;
       this.#podsLost += 1;
       if (pod.metadata.deletionTimestamp === undefined) this.#podsCut += 1;
     }
@@ -286,7 +297,7 @@ export class FleetTally {
 
   #onPodChange({ type, object, previous }: StoredChange): void {
     const [now, before] = [object as PodObject, previous as PodObject | undefined];
-    if (type === "DELETED" || before?.status.phase !== "Running" || isDaemon(now)) return;
+    if (type === "DELETED" || before?.status.phase !== "Running" || isUncounted(now)) return;
     const allowedSeconds = grantedBy(before, now);
     if (allowedSeconds === undefined) return;
     // An eviction does not extend the time that a kubelet leaves a pod while it shuts down.
@@ -303,10 +314,24 @@ export class FleetTally {
   }
 
   #onDepartureChange({ type, object, previous }: StoredChange): void {
-    const outcome = (object as DepartureObject).status?.outcome;
-    const before = (previous as DepartureObject | undefined)?.status?.outcome;
-    if (type === "DELETED" || outcome === undefined || before !== undefined) return;
+    const [now, before] = [object as DepartureObject, previous as DepartureObject | undefined];
+    if (type === "DELETED") return;
+    this.#countSetback(now, before);
+    const outcome = now.status?.outcome;
+    if (outcome === undefined || before?.status?.outcome !== undefined) return;
     this.#outcomes = { ...this.#outcomes, [outcome]: (this.#outcomes[outcome] ?? 0) + 1 };
+  }
+
+  #countSetback(now: DepartureObject, before: DepartureObject | undefined): void {
+    const outcome = setbackOf(now, before);
+    // A notice does not change the status at once: it still says what the departure waited for.
+    const { reason, message: example = "" } = now.status ?? {};
+    if (outcome === undefined || reason === undefined) return;
+    const pods = [...this.#cluster.api.context.store.collection("pods").list()] as PodObject[];
+    const waiting = pods.filter((pod) => pod.spec.nodeName === undefined && !isUncounted(pod));
+    const podsWithoutNode = waiting.length;
+    const one = { outcome, reason, departures: 1, example, podsWithoutNode };
+    this.#setbacks = sumSetbacks([...this.#setbacks, one]);
   }
 }
 
@@ -326,6 +351,7 @@ function wantedSeconds(pod: PodObject): number {
   return pod.spec.terminationGracePeriodSeconds ?? 30;
 }
 
-function isDaemon(pod: ModelObject): boolean {
-  return controllerOf(pod)?.kind === "DaemonSet";
+/** Whether nothing is lost with it: a pod of a DaemonSet, or one that only reserves capacity. */
+function isUncounted(pod: ModelObject): boolean {
+  return controllerOf(pod)?.kind === "DaemonSet" || isPlaceholder(pod);
 }

@@ -9,6 +9,7 @@ import {
 import { budgetSelects, budgetStorage } from "../api/write/pod-budget.ts";
 import {
   conditionOf,
+  isPlaceholder,
   type NodeObject,
   type WorkloadObject,
 } from "../cluster-controllers/cluster-object.ts";
@@ -61,11 +62,6 @@ export const evictionOnly: Invariant = {
     return `pod ${namespace}/${name} was deleted regardless of its budget by ${departure.metadata.name}`;
   },
 };
-
-/** A pod of the controller's own that reserves capacity, on any node: nothing is lost with it. */
-function isPlaceholder({ metadata }: ModelObject): boolean {
-  return metadata.labels?.["app.kubernetes.io/component"] === "placeholder";
-}
 
 /** The healthy pod that this change evicts. */
 function evictedNow({ object, previous }: StoredChange): ModelObject | undefined {
