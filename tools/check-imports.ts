@@ -190,7 +190,7 @@ const withoutBuiltins = [
 ];
 
 const importPattern =
-  /(?:^|\n)\s*(?:import|export)\s[^;]*?from\s*"([^"]+)"|import\(\s*"([^"]+)"\s*\)|(?:^|\n)import\s+"([^"]+)"/g;
+  /(?:^|\n)\s*(?:import|export)\s[^;]*?from\s+"([^"]+)"|import\(\s*"([^"]+)"\s*\)|(?:^|\n)import\s+"([^"]+)"/g;
 
 function folderOf(path: string): string {
   const parts = path.replace(/^src\//, "").split("/");

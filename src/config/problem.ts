@@ -40,6 +40,13 @@ function shorten(text: string): string {
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
 }
 
+/** The address that is meant by `am:9093` or `example.com/path`. */
+export function addressMeant(text: string): string | undefined {
+  const [, port] = /^[a-z0-9.-]+(:\d+)?(?:\/[^\s?#{}@\\]*)?$/i.exec(text) ?? [];
+  if (port !== undefined) return `http://${text}`;
+  return /^[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:\/|$)/i.test(text) ? `https://${text}` : undefined;
+}
+
 /** The candidate that a mistyped word most likely means; undefined if none is similar. */
 export function didYouMean(word: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
@@ -95,6 +102,7 @@ function at(row: readonly number[], column: number): number {
  * are, none: a suggestion that is taken drains a node.
  */
 export function nodeHint(name: string, nodes: readonly string[]): string {
+  if (/[*?]/.test(name)) return " (it is a pattern: choose nodes by their labels with -l)";
   const listed = name.split(",");
   if (listed.length > 1 && listed.every((one) => nodes.includes(one))) {
     return ` (did you mean ${listed.join(" ")}?)`;

@@ -70,10 +70,15 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-/** UTF-8, or the UTF-16 that a redirect of PowerShell writes; without a byte order mark. */
+/**
+ * UTF-8, or the UTF-16 that a redirect of PowerShell writes; without a byte order mark. Throws for
+ * an archive, an image or a program, whose bytes nobody wants to see in a message.
+ */
 export function decodeText(bytes: Uint8Array): string {
   const utf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
-  return new TextDecoder(utf16 ? "utf-16le" : "utf-8").decode(bytes);
+  const text = new TextDecoder(utf16 ? "utf-16le" : "utf-8").decode(bytes);
+  if (text.includes("\0")) throw new Error("it is binary and no text");
+  return text;
 }
 
 async function writeText(path: string, content: string): Promise<void> {

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type CliResult, type ModelCli, modelCli } from "../support/model-cli.ts";
 import { ModelWorld, spotPolicy } from "../support/model-world.ts";
@@ -11,7 +12,10 @@ import { type Mistake, mistakes, plan } from "./mistake-list.ts";
  * rewrites it.
  */
 const head = "apiVersion: lastcall.dev/v1alpha1\nkind: DeparturePolicy\nmetadata: {name: spot}\n";
-const files = ["nodes.json", "empty.yaml", "tabs.yaml", "open.yaml", "folder", "none"];
+const files = [
+  ...["nodes.json", "empty.yaml", "tabs.yaml", "open.yaml", "policies.tgz"],
+  ...["folder", "chart", "none"],
+];
 
 let world: ModelWorld;
 let cli: ModelCli;
@@ -27,6 +31,9 @@ beforeAll(async () => {
   const list = world.get("/api/v1/nodes");
   await writeFile(join(folder, "nodes.json"), JSON.stringify({ ...list, kind: "NodeList" }));
   await mkdir(join(folder, "folder"));
+  await mkdir(join(folder, "chart"));
+  await writeFile(join(folder, "chart", "Chart.yaml"), "name: web\n");
+  await writeFile(join(folder, "policies.tgz"), gzipSync("a policy"));
   await writeFile(join(folder, "empty.yaml"), "");
   await writeFile(join(folder, "tabs.yaml"), `${head}spec:\n\tlifetime: {max: 24h}\n`);
   await writeFile(join(folder, "open.yaml"), `${head}spec: {lifetime: {max: 24h}\n`);

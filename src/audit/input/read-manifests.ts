@@ -157,6 +157,8 @@ export async function readText(
   return { kind: "Problem", problem: `Cannot read ${nameOfFile(file)}: ${why}` };
 }
 
+export const unrenderedChart = "it is an unrendered Helm chart, pass the output of helm template";
+
 async function listFiles(options: {
   readonly path: string;
   readonly files: ManifestFiles;
@@ -166,9 +168,7 @@ async function listFiles(options: {
   const entries = path === "-" ? undefined : await files.readDir(path);
   if (entries === undefined) return [path];
   if (entries.some((entry) => entry.name === "Chart.yaml")) {
-    found.problems.push(
-      `Cannot read ${path}: it is an unrendered Helm chart, pass the output of helm template`,
-    );
+    found.problems.push(`Cannot read ${path}: ${unrenderedChart}`);
     return [];
   }
   if (entries.some((entry) => kustomization.test(entry.name))) {

@@ -29,6 +29,8 @@ const follow = "use lastcall board --tui to follow the cluster";
 const labelled = "omit it: only lastcall depart and lastcall hold choose nodes by their labels";
 const byPolicy = "omit it: spec.drain of the policy says what a drain may do";
 const ends = "use --undo, with which lastcall hold and lastcall freeze end what they set";
+const otherCluster = "use --kubeconfig FILE and --context NAME";
+const uncoloured = "set NO_COLOR=1, or use a pipe, which gets no color";
 const wholeCluster = "omit it: all namespaces are read";
 
 /** Options of kubectl and of other commands, and what to use instead. */
@@ -36,7 +38,10 @@ export const optionHabits: Readonly<Record<string, string>> = {
   "-A": wholeCluster,
   "--all": "use -l SELECTOR, by which lastcall depart and lastcall hold choose nodes",
   "--all-namespaces": wholeCluster,
+  "--as": "use a kubeconfig whose user has as: NAME",
   "--cancel": "use kubectl delete departure NAME, which cancels it",
+  "--cluster": otherCluster,
+  "--color": uncoloured,
   "--delete-emptydir-data": "omit it: pods with emptyDir volumes are evicted like others",
   "--disable-eviction": byPolicy,
   "--dry-run": "omit it: without --apply nothing is changed, and plan changes nothing at all",
@@ -45,9 +50,12 @@ export const optionHabits: Readonly<Record<string, string>> = {
   "--file": "use -f FILE",
   "--fix": "omit it: each check says how to mend it",
   "--force": byPolicy,
+  "--from":
+    "use it with plan, drain-plan and audit; lastcall simulate takes the file as an argument",
   "--grace-period": "omit it: each pod gets its own grace period",
   "--in": "use --at or --for with a duration, such as --at 2h",
   "--ignore-daemonsets": "omit it: pods of a DaemonSet are never evicted",
+  "--no-color": uncoloured,
   "--node": "omit it: nodes are arguments, as in lastcall drain-plan NODE",
   "--now": "omit it: without --at, a departure starts now",
   "--port": "use --address 127.0.0.1:PORT",
@@ -56,6 +64,7 @@ export const optionHabits: Readonly<Record<string, string>> = {
   "--remove": ends,
   "-v": "use lastcall version",
   "-w": follow,
+  "--server": otherCluster,
   "--watch": follow,
   "-l": labelled,
   "--policy": "use -f FILE with plan, drain-plan and run, and --policy FILE with simulate",

@@ -18,8 +18,8 @@ export const runFreeze: CommandRun<"freeze"> = async ({ options, io }) => {
     // All policies are known by a list alone.
     const named = options.all ? undefined : ({ kind: "DeparturePolicy", names: policy } as const);
     const fleet = await readFleet(source, { api, optional: ["Node", "Departure"], named }, io);
-    const until = endOf(options, { io, now: fleet.readAt });
     const names = meantPolicies(options, fleet);
+    const until = endOf(options, { io, now: fleet.readAt });
     const looked = names.map((name) => ({ name, idle: idleReason(name, { fleet, options }) }));
     const meant = looked.filter(({ idle }) => idle === undefined);
     const acts = meant.map(({ name: policy }): BoardAct => ({ kind: "Freeze", policy, until }));
@@ -51,8 +51,7 @@ function meantPolicies({ policy, all }: Freeze["options"], fleet: FleetSnapshot)
   const known = [...fleet.policies, ...fleet.badPolicies].map(({ name }) => name).toSorted();
   const missing = policy.find((name) => !known.includes(name));
   if (missing !== undefined || known.length === 0) {
-    const meant = missing === undefined ? undefined : didYouMean(missing, known);
-    const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
+    const hint = missing === undefined ? "" : policyHint(missing, known);
     const found =
       missing === undefined ? "there is no policy" : `there is no policy ${missing}${hint}`;
     throw new LastcallError(
@@ -61,6 +60,13 @@ function meantPolicies({ policy, all }: Freeze["options"], fleet: FleetSnapshot)
     );
   }
   return all ? known : [...new Set(policy)];
+}
+
+function policyHint(missing: string, known: readonly string[]): string {
+  const listed = missing.split(",");
+  const isList = listed.length > 1 && listed.every((one) => known.includes(one));
+  const meant = isList ? listed.join(" --policy ") : didYouMean(missing, known);
+  return meant === undefined ? "" : ` (did you mean ${isList ? "--policy " : ""}${meant}?)`;
 }
 
 /** Why there is nothing to do for a policy. */

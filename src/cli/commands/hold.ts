@@ -17,8 +17,8 @@ export const runHold: CommandRun<"hold"> = async ({ options, words, io }) => {
     const source = { ...options, from: [], filename: [] };
     const optional = ["Departure", "DeparturePolicy"] as const;
     const fleet = await readFleet(source, { api, optional, named: { kind: "Node", names } }, io);
-    const until = endOf(options, { io, now: fleet.readAt });
     const nodes = names.map((name) => nodeNamed(name, fleet));
+    const until = endOf(options, { io, now: fleet.readAt });
     const isHeld = (node: NodeFacts) => node.annotations[holdAnnotation] !== undefined;
     const { meant = [], idle = [] } = Object.groupBy(nodes, (node) =>
       options.undo && !isHeld(node) ? "idle" : "meant",

@@ -1,5 +1,5 @@
 import { reasonWords } from "../../board/reason-words.ts";
-import { isKnownProviderId } from "../../core/cluster/node.ts";
+import { bornAt, isKnownProviderId } from "../../core/cluster/node.ts";
 import { healthy } from "../../core/limits/fleet-health.ts";
 import type { FleetPlan } from "../../core/plan/fleet-plan.ts";
 import { fleetHeadline, type HeadlineLine } from "../../core/plan/headline.ts";
@@ -36,7 +36,7 @@ export const runPlan: CommandRun<"plan"> = async ({ options, io }) => {
   const isTable = output === "table" || output === "wide";
   const fleet = await readFleet(options, { operation: isTable }, io);
   const at = plannedInstant(options, { io, now: fleet.readAt });
-  const hints = options.at === undefined ? ageHint(fleet) : [];
+  const hints = options.at === undefined ? ageHint(fleet) : earlyHint(fleet, at);
   const releaseAnswers = answersByName(fleet.nodes, hasReleaser);
   const planned = planFleet({ ...fleet, releaseAnswers, at });
   const plan = withReleaseStanding(
@@ -66,6 +66,14 @@ function ageHint({ recordedAt, readAt }: FleetSnapshot): readonly string[] {
   return [
     `The nodes were recorded ${ago} and are planned as if nothing had changed since; --at ${formatInstant(recordedAt)} plans them as of that time`,
   ];
+}
+
+/** A plan for a time before the nodes existed is of no use, and looks like one. */
+function earlyHint({ nodes }: FleetSnapshot, at: Instant): readonly string[] {
+  const later = nodes.filter((node) => (bornAt(node) ?? at) > at).length;
+  if (later === 0) return [];
+  const who = `${later} of ${counted(nodes.length, "node")}`;
+  return [`--at ${formatInstant(at)} is before ${who} existed: they are planned as if they did`];
 }
 
 /** Whether it is known which nodes are Ready. Handwritten nodes have no report of a kubelet. */

@@ -1,5 +1,6 @@
 import { loadDocument } from "../../audit/input/read-manifests.ts";
 import { isSpot } from "../../audit/objects/audit-node.ts";
+import { didYouMean } from "../../config/problem.ts";
 import type { KubeObject } from "../../contracts/kube-api.ts";
 import { type NodeFacts, zoneLabel } from "../../core/cluster/node.ts";
 import { type Fields, fieldsOf, isFields, listOf, textOf } from "../../core/json/json-field.ts";
@@ -14,7 +15,7 @@ import {
   minutes,
   parseDuration,
 } from "../../core/time/time.ts";
-import { LastcallError } from "../../errors.ts";
+import { isLastcallError, LastcallError } from "../../errors.ts";
 import { translateNode } from "../../kube/object/translate-node.ts";
 import type { FleetCourse } from "../../sim/demo/demo-world.ts";
 import {
@@ -111,7 +112,14 @@ async function courseOf({ options, words, io }: SimulateInput): Promise<Course> 
       `Cannot simulate ${file} and the scenario ${name}: expected one of the two`,
     );
   }
-  const { json, place } = await loadDocument(file, nodeFiles(io.files.stdinBytes()));
+  const files = nodeFiles(io.files.stdinBytes());
+  const { json, place } = await loadDocument(file, files).catch((error: unknown) => {
+    const isMissing = isLastcallError(error) && error.code === "INPUT_UNREADABLE";
+    const near = isMissing ? didYouMean(file, Object.keys(scenarios)) : undefined;
+    if (near === undefined) throw error;
+    const problem = `Cannot simulate ${file}: there is no such file, use --scenario ${near}`;
+    throw new LastcallError("INPUT_UNREADABLE", problem, { cause: error });
+  });
   if (isFields(json) && textOf(json.kind) !== undefined) {
     return recordedCourse(file, json, io.clock.now());
   }
@@ -142,6 +150,12 @@ function recordedCourse(file: string, json: Fields, now: Instant): Course {
   const nodes = objects.filter(({ kind }) => kind === "Node").map(translateNode);
   const spot = nodes.filter(({ labels }) => isSpot(labels));
   if (spot.length === 0) {
+    if (nodes.length === 0 && objects.some(({ kind }) => kind === "DeparturePolicy")) {
+      throw new LastcallError(
+        "INPUT_INVALID",
+        `Cannot simulate ${file}: found a DeparturePolicy and no node, use --policy ${file}`,
+      );
+    }
     throw new LastcallError(
       "INPUT_INVALID",
       `Cannot simulate ${file}: found ${counted(nodes.length, "node")} and no Spot node, expected the output of kubectl get nodes -o json with the labels that the clouds give them`,

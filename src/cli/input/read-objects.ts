@@ -6,6 +6,7 @@ import {
   type ManifestFiles,
   type ReadManifests,
   readManifests,
+  unrenderedChart,
 } from "../../audit/input/read-manifests.ts";
 import { type PolicyReading, readPolicies } from "../../config/policy/read-policy.ts";
 import { describeValue } from "../../config/problem.ts";
@@ -98,6 +99,9 @@ export async function readPolicyFiles(
 async function filesOf(path: string): Promise<readonly string[]> {
   const entries = path === "-" ? undefined : await readDir(path);
   if (entries === undefined) return [path];
+  if (entries.some(({ name }) => name === "Chart.yaml")) {
+    throw new LastcallError("INPUT_INVALID", `Cannot read ${path}: ${unrenderedChart}`);
+  }
   const files = entries
     .filter(({ name, kind }) => kind === "File" && /^[^.].*\.(ya?ml|json)$/i.test(name))
     .map(({ name }) => join(path, name));

@@ -303,6 +303,7 @@ export const options = [
     name: "for",
     type: "duration",
     value: "DURATION",
+    shortest: "1s",
     commands: ["demo"],
     excludes: ["headless"],
     help: "End after this much real time; default: when interrupted",

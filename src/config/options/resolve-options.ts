@@ -1,7 +1,14 @@
 import { orList } from "../../core/reason/word-list.ts";
-import { durationMeant, instantMeant, parseNamedTime } from "../../core/time/named-time.ts";
+import {
+  clockMeant,
+  durationMeant,
+  instantMeant,
+  isDurationText,
+  parseNamedTime,
+} from "../../core/time/named-time.ts";
 import { parseDuration } from "../../core/time/time.ts";
 import { type ErrorCode, LastcallError } from "../../errors.ts";
+import { addressMeant, didYouMean } from "../problem.ts";
 import {
   type Command,
   type DurationOption,
@@ -186,7 +193,9 @@ export function readOptionValue(option: Option, text: string): OptionValue {
     case "switch":
       return valueOr(parseSwitch(text), "true or false");
     case "choice":
-      return option.choices.includes(text) ? { value: text } : { wanted: orList(option.choices) };
+      return option.choices.includes(text)
+        ? { value: text }
+        : { wanted: orList(option.choices), meant: didYouMean(text, option.choices) };
     case "integer":
     case "number":
       return readNumber(option, text);
@@ -195,7 +204,9 @@ export function readOptionValue(option: Option, text: string): OptionValue {
     case "time":
       return readTime(text);
     case "url":
-      return isWebAddress(text) ? { value: text } : { wanted: "an address such as http://host:80" };
+      return isWebAddress(text)
+        ? { value: text }
+        : { wanted: "an address such as http://host:80", meant: addressMeant(text) };
     case "address":
       if (isListenAddress(text)) return { value: text };
       // An address that the option accepts: the board is served on loopback only.
@@ -231,6 +242,7 @@ function readDuration({ shortest, longest }: DurationOption, text: string): Opti
   const isShort = value !== undefined && value < (parseDuration(shortest ?? "") ?? 0);
   const isLong = value !== undefined && value > (parseDuration(longest ?? "") ?? Infinity);
   if (value !== undefined && !isShort && !isLong) return { value };
+  if (value === undefined && isDurationText(text)) return { wanted: "a duration under 292 years" };
   if (value === undefined || shortest === undefined) {
     return { wanted: "a duration such as 90s or 12h30m", meant: durationMeant(text) };
   }
@@ -244,7 +256,7 @@ function readTime(text: string): OptionValue {
   if (value !== undefined) return { value };
   const wanted =
     "a time such as 22:00, a duration from now such as 2h, or an RFC 3339 instant such as 2026-12-01T00:00:00Z";
-  const meant = durationMeant(text) ?? instantMeant(text);
+  const meant = durationMeant(text) ?? instantMeant(text) ?? clockMeant(text);
   // No time at all is in the right format already.
   return { wanted, meant: meant === text ? undefined : meant };
 }

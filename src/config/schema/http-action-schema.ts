@@ -5,6 +5,7 @@ import {
   templateWanted,
 } from "../../core/action/template.ts";
 import type { HttpRequestSpec } from "../../core/policy/action.ts";
+import { addressMeant } from "../problem.ts";
 import {
   choiceField,
   type ObjectField,
@@ -53,13 +54,6 @@ function urlField(description: string): StringField {
     wanted: "an address such as https://example.com/path, without a password or template",
     meant: addressMeant,
   };
-}
-
-/** The address that is meant by `am:9093` or `example.com/path`. */
-function addressMeant(text: string): string | undefined {
-  const [, port] = /^[a-z0-9.-]+(:\d+)?(?:\/[^\s?#{}@\\]*)?$/i.exec(text) ?? [];
-  if (port !== undefined) return `http://${text}`;
-  return /^[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:\/|$)/i.test(text) ? `https://${text}` : undefined;
 }
 
 /** An address to which Lastcall appends the path of an API. */

@@ -1,4 +1,5 @@
 import type { Weekday } from "../../core/policy/policy.ts";
+import { clockMeant } from "../../core/time/named-time.ts";
 import { isTimeZone } from "../../core/time/time.ts";
 import { didYouMean } from "../problem.ts";
 import {
@@ -203,6 +204,7 @@ const windowFields = {
     pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$",
     maxLength: 5,
     wanted: "HH:MM from 00:00 to 23:59",
+    meant: clockMeant,
   },
   end: {
     type: "string",
@@ -211,6 +213,7 @@ const windowFields = {
     pattern: "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$",
     maxLength: 5,
     wanted: "HH:MM from 00:00 to 24:00",
+    meant: clockMeant,
   },
   cron,
   duration: positiveDurationField({ description: "How long a window with `cron` stays open." }),

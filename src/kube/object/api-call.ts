@@ -291,7 +291,9 @@ function whatIsMissing(call: ApiCall, answer: KubeAnswer): string {
   }
   if (resource === undefined) return `${message}, expected a Kubernetes API server`;
   if (isUnserved(call, answer)) {
-    const shown = `kubectl api-resources --api-group=${group === "" ? '""' : group}`;
+    // Every version serves the core group: it is another server, or another path of it.
+    if (group === "") return "no Kubernetes API is served there, check the kubeconfig's server";
+    const shown = `kubectl api-resources --api-group=${group}`;
     return `the API server does not serve it, use a version of Kubernetes that does (${shown} shows what it serves)`;
   }
   const where = namespace === undefined ? "" : ` --namespace ${namespace}`;

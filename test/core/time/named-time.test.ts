@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
+  clockMeant,
+  instantMeant,
   instantOfNamedTime,
   parseNamedTime,
   sayLocally,
@@ -54,5 +56,37 @@ describe("what an instant is said to be", () => {
     ["2026-11-29T18:00:45Z", "UTC", "18:00:45 UTC, in 45s"],
   ])("%s in %s is %s", (instant, timeZone, said) => {
     expect(sayLocally(at(instant), { now, timeZone })).toBe(said);
+  });
+});
+
+describe("a mistyped time", () => {
+  it.each([
+    ["10pm", "22:00"],
+    ["12 am", "00:00"],
+    ["12:30pm", "12:30"],
+    ["22h", "22:00"],
+    ["22.30", "22:30"],
+    ["9:05", "09:05"],
+    ["24:00", "00:00"],
+    ["24:01", undefined],
+    ["25", undefined],
+    ["13pm", undefined],
+    ["0am", undefined],
+    ["22:75", undefined],
+    ["noon", undefined],
+  ])("of a day, %s, means %s", (text, clock) => {
+    expect(clockMeant(text)).toBe(clock);
+  });
+
+  it.each([
+    ["2026-12-01", "2026-12-01T00:00:00Z"],
+    ["2026-12-01 22:00 UTC", "2026-12-01T22:00:00Z"],
+    ["2026-12-01T22:00+09:00", "2026-12-01T22:00:00+09:00"],
+    ["2026-02-30T12:00:00Z", "2026-02-28T12:00:00Z"],
+    ["2028-02-31", "2028-02-29T00:00:00Z"],
+    ["2026-12-32", undefined],
+    ["2026-13-01", undefined],
+  ])("of a date, %s, means %s", (text, instant) => {
+    expect(instantMeant(text)).toBe(instant);
   });
 });

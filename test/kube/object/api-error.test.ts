@@ -152,7 +152,7 @@ describe("an error response", () => {
     [
       { method: "GET", path: "/api/v1/nodes" },
       404,
-      'Cannot list nodes: the API server does not serve it, use a version of Kubernetes that does (kubectl api-resources --api-group="" shows what it serves)',
+      "Cannot list nodes: no Kubernetes API is served there, check the kubeconfig's server",
     ],
     [
       { method: "GET", path: "/version" },
