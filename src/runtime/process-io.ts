@@ -77,7 +77,7 @@ async function readText(path: string): Promise<string> {
 export function decodeText(bytes: Uint8Array): string {
   const utf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
   const text = new TextDecoder(utf16 ? "utf-16le" : "utf-8").decode(bytes);
-  if (text.includes("\0")) throw new Error("it is binary and no text");
+  if (text.includes("\0")) throw new Error("it is binary data");
   return text;
 }
 

@@ -173,8 +173,8 @@ export const mistakes: Readonly<Record<string, readonly Mistake[]>> = {
       exit: 2,
       says: ["unrendered Helm chart", "helm template"],
     },
-    { typed: "plan -f policies.tgz --from nodes.json", exit: 2, says: ["binary and no text"] },
-    { typed: "audit -f policies.tgz", exit: 2, says: ["binary and no text"] },
+    { typed: "plan -f policies.tgz --from nodes.json", exit: 2, says: ["it is binary data"] },
+    { typed: "audit -f policies.tgz", exit: 2, says: ["it is binary data"] },
     {
       typed: "plan -f POLICY --from nodes.json --at 2020-01-01T00:00:00Z",
       policy: "lifetime: {max: 24h}",

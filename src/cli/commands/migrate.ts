@@ -100,10 +100,10 @@ function fileNamed(path: string): string {
 async function documentsIn(path: string, io: CommandIo): Promise<readonly unknown[]> {
   const file = fileNamed(path);
   const text = path === "-" ? await io.files.stdin() : await io.files.readText(path);
-  if (text.includes("\0") || text.includes("\uFFFD")) {
+  if (text.includes("\uFFFD")) {
     throw new LastcallError(
       "INPUT_INVALID",
-      `Cannot read ${file}: found binary data, expected YAML in UTF-8`,
+      `Cannot read ${file}: it is binary data, expected YAML in UTF-8`,
     );
   }
   const { documents, mistakes } = readYaml(text);

@@ -50,7 +50,8 @@ export function areWavesHalted({ waves }: Pick<PolicyPlan, "waves">): boolean {
 function freezeParts(planned: PolicyPlan["departures"], until: Instant): readonly Sentence[] {
   const due = planned.filter(({ frozenUntil }) => frozenUntil !== undefined);
   const forced = due.filter(({ frozenUntil }) => frozenUntil !== until);
-  const [waiting, departures] = [due.length - forced.length, forced.length];
+  const departures = forced.length;
+  const waiting = due.length - departures;
   const names = firstNames(forced.map(({ node }) => node.name));
   return [
     ...(waiting > 0 ? [{ says: "fleet.FreezeHolds", until, departures: waiting } as const] : []),

@@ -175,11 +175,11 @@ function expected(
   { byBudget, health, at }: StartOutlook,
 ): Pick<PolicyPlan, "departures" | "held"> {
   const { freezeUntil = at } = plan.policy.gates;
-  const departures = withExpected(plan, group, byBudget).map((one) => {
+  const departures = withExpected(plan, group, byBudget).map((one) => ({
+    ...one,
     // One whose instant passed under a freeze that has ended is held by something else, if at all.
-    const frozenUntil = freezeUntil > at ? frozenTo(one, freezeUntil) : undefined;
-    return frozenUntil === undefined ? one : { ...one, frozenUntil };
-  });
+    frozenUntil: freezeUntil > at ? frozenTo(one, freezeUntil) : undefined,
+  }));
   return { departures, held: heldBack(group, departures, { at, health, waves: plan.waves }) };
 }
 

@@ -125,26 +125,19 @@ export function markMeant(text: string): string | undefined {
  * without a zone. By a day that its month does not have, the last one that it has.
  */
 export function instantMeant(text: string): string | undefined {
-  const written = /^(\d{4}-\d\d-)(\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?)? ?(z|utc|[+-]\d\d:\d\d)?$/i.exec(
-    text.trim(),
-  );
-  const [, month, day, minute = "00:00", second = ":00", zone = "Z"] = written ?? [];
-  const isPastEnd = Number(day) > 28 && Number(day) <= 31;
-  return [day, ...(isPastEnd ? ["30", "29", "28"] : [])]
-    .map((one) => `${month}${one}T${minute}${second}${/^[zu]/i.test(zone) ? "Z" : zone}`)
-    .find((meant) => parseInstant(meant) !== undefined);
+  const [, month, day, minute = "00:00", second = ":00", zone = "Z"] =
+    /^(\d{4}-\d\d-)(\d\d)(?:[T ](\d\d:\d\d)(:\d\d)?)?(Z|[+-]\d\d:\d\d)?$/.exec(text) ?? [];
+  return [day, 30, 29, 28]
+    .map((one) => `${month}${one}T${minute}${second}${zone}`)
+    .find(parseInstant);
 }
 
 /** The time of day that is meant by `10pm`, `6:30 am`, `22h`, `22.00` or `24:00`. */
 export function clockMeant(text: string): string | undefined {
-  const written = /^(\d{1,2})(?:[:.h](\d\d)?)? ?(am|pm)?$/i.exec(text.trim());
-  if (written === null) return undefined;
-  const [, digits, minute = "00", half] = written;
-  const hour = Number(digits);
-  const isOut = half === undefined ? hour > 24 : hour < 1 || hour > 12;
-  if (isOut || Number(minute) > 59 || (hour === 24 && minute !== "00")) return undefined;
-  const ofDay = half === undefined ? hour % 24 : (hour % 12) + (/^p/i.test(half) ? 12 : 0);
-  return `${String(ofDay).padStart(2, "0")}:${minute}`;
+  const [, digits, minute = "00", half] =
+    /^(2[0-4]|[01]?\d)(?:[:.h]([0-5]\d)?)? ?([ap])?m?$/.exec(text.toLowerCase()) ?? [];
+  const hour = (Number(digits) % (half ? 12 : 24)) + (half === "p" ? 12 : 0);
+  return digits && `${hour}:${minute}`.padStart(5, "0");
 }
 
 const unitsInWords: Readonly<Record<string, (count: number) => Millis>> = {
@@ -161,8 +154,8 @@ export function isDurationText(text: string): boolean {
 /** The duration that is meant by `24 hours`, `90sec`, `1d` or `2 weeks`. */
 export function durationMeant(text: string): string | undefined {
   const words =
-    /^(\d{1,5}) ?(?:(s)(?:ecs?|econds?)?|(m)(?:ins?|inutes?)|(h)(?:rs?|ours?)?|(d)(?:ays?)?|(w)(?:eeks?)?)$/i;
-  const [, count, ...found] = words.exec(text.trim().replace(/^\+/, "")) ?? [];
+    /^\+?(\d{1,5}) ?(?:(s)(?:ec(?:ond)?s?)?|(m)in(?:ute)?s?|(h)(?:(?:ou)?rs?)?|(d)(?:ays?)?|(w)(?:eeks?)?)$/i;
+  const [, count, ...found] = words.exec(text) ?? [];
   const unit = unitsInWords[found.find((one) => one !== undefined)?.toLowerCase() ?? ""];
   return unit && formatDuration(unit(Number(count)));
 }
