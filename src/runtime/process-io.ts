@@ -40,10 +40,17 @@ function localTimeZone(): string {
   return timeZone === undefined || timeZone === "Etc/Unknown" ? "UTC" : timeZone;
 }
 
-/** A reader that has gone (`lastcall plan | head`) is not an error; a full disk is. */
+/**
+ * A reader that has gone (`lastcall plan | head`) is not an error; a full disk is. What the command
+ * found still decides the exit code: findings of which `head` shows the first stay findings.
+ */
 export function endQuietlyOnClosedPipe(): void {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(0);
+    if (error.code === "EPIPE") {
+      // A command that has written all it has to say sets its exit code first.
+      setImmediate(() => process.exit());
+      return;
+    }
     process.stderr.write(`lastcall: Cannot write to standard output: ${error.message}\n`);
     process.exit(1);
   });
