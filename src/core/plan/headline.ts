@@ -186,11 +186,14 @@ function nextLine({ plan, departures, unread = [] }: HeadlineFacts): readonly He
     .map(({ node, departAt, heldBackTo, frozenUntil }) => {
       return { node: node.name, at: frozenUntil ?? heldBackTo ?? departAt };
     });
-  const requested = departures
-    .filter((one) => one.cause === "Manual" && !isUnderWay(one) && !one.hold)
-    .flatMap(({ node, departAt }) =>
-      departAt === undefined ? [] : [{ node: node.name, at: departAt }],
-    );
+  const requests = departures.filter(
+    (one) => one.cause === "Manual" && !isUnderWay(one) && !one.hold,
+  );
+  // It leaves as soon as others have left, before all that are planned, and nobody knows when.
+  if (requests.some(({ status }) => status.reason === "BudgetSpent")) return [];
+  const requested = requests.flatMap(({ node, departAt }) =>
+    departAt === undefined ? [] : [{ node: node.name, at: departAt }],
+  );
   let next: (typeof planned)[number] | undefined;
   for (const one of [...planned, ...requested]) {
     if (one.at >= plan.at && (next === undefined || one.at < next.at)) next = one;

@@ -55,6 +55,14 @@ describe("the headline of a fleet", () => {
     ]);
   });
 
+  it("names no next departure while a request that is due waits for a budget", () => {
+    const waits = aDeparture(n9, {
+      ...{ cause: "Manual", departAt: instant(now - hours(1)) },
+      status: { phase: "Held", reason: "BudgetSpent" },
+    });
+    expect(headline({ departures: [waits] })("Next")).toEqual([]);
+  });
+
   it("says of halted waves that a person has to continue them, and promises no departure", () => {
     const failed = aDeparture(aNode("n0"), {
       status: {
