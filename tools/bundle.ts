@@ -86,6 +86,8 @@ const pageOutput = await pageBuild.write({
   dir: page,
   format: "esm",
   minify: true,
+  // Those that mark pure calls are for bundlers, and this is the last one.
+  comments: { annotation: false },
   entryFileNames: "board.js",
   chunkFileNames: "[name].js",
 });
