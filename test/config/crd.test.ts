@@ -121,7 +121,7 @@ describe("the CRD of Departure", () => {
       "DEPARTS",
       "DEADLINE",
       "PODS",
-      "OUTCOME",
+      "ENDED AS",
       "AGE",
     ]);
   });

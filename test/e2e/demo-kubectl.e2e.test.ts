@@ -51,7 +51,7 @@ async function kubectl(...args: readonly string[]): Promise<string> {
 
 it("The real kubectl shows departures and nodes of a running demo, and their changes", async () => {
   const text = await kubectl("get", "departures,nodes");
-  expect(text).toMatch(/NAME +NODE +CAUSE +PHASE +DEPARTS +DEADLINE +PODS +OUTCOME +AGE/);
+  expect(text).toMatch(/NAME +NODE +CAUSE +PHASE +DEPARTS +DEADLINE +PODS +ENDED AS +AGE/);
   expect(text.match(/^departure\S+ +spot-[bcd]-\w+ +Planned/gm)?.length).toBeGreaterThanOrEqual(18);
   expect(text.match(/^node\/spot-[bcd]-\w+ +\S+/gm)).toHaveLength(18);
   // The first node leaves after two minutes of model time, which take one second.

@@ -168,7 +168,7 @@ const departureDefinition: ResourceDefinition = {
     column("Departs", "string", ".spec.departAt", "When it starts."),
     column("Deadline", "string", ".spec.deadlineAt", "When the machine may be gone."),
     column("Pods", "integer", ".status.drain.left", "Pods still on the node."),
-    column("Outcome", "string", ".status.outcome", outcome),
+    column("Ended As", "string", ".status.outcome", outcome),
     age,
     wide(column("Ended", "date", ".status.endedAt", "Time since it ended; empty until then.")),
     wide(column("Policy", "string", ".spec.policy", "The policy that applies.")),
