@@ -43,7 +43,12 @@ export function sceneOf(
   };
   return {
     ...{ departure: departureOf(world), isDeleted: false, node: found, policy, facts },
-    ...{ newestPolicy: () => policy, drains: () => [], fleetHold: () => undefined },
+    ...{
+      newestPolicy: () => policy,
+      drains: () => [],
+      fleetHold: () => undefined,
+      nodesOut: () => undefined,
+    },
     ...{ terminations: new Map(), heardMs: world.ms, self: undefined },
     actions: world.book.records,
     lastLook: isLastLook ? { node: found, isLive: true, pods } : undefined,

@@ -6,7 +6,9 @@ import {
 } from "../../core/departure/departure.ts";
 import type { RunningDrain } from "../../core/departure/drain-reason.ts";
 import type { PhaseResult } from "../../core/departure/ledger.ts";
+import { readBudgets } from "../../core/limits/budget.ts";
 import { readFleetHealth } from "../../core/limits/fleet-health.ts";
+import { nodesOut } from "../../core/limits/nodes-out.ts";
 import { runKey } from "../../core/next/action-steps.ts";
 import type { Said } from "../../core/next/evaluation.ts";
 import { longestWriteMs } from "../../core/next/given-up.ts";
@@ -253,6 +255,10 @@ export class OpenDeparture {
     return {
       ...{ departure, isDeleted: this.#isDeleted, node, policy, heardMs, lastLook, self },
       drains: () => this.#hooks.drainsBeside(departure.uid),
+      nodesOut: () => {
+        const health = readFleetHealth({ ...view(), unheard: unheard() }, clock.now());
+        return node && nodesOut(readBudgets(view(), clock.now(), health), { policy, node });
+      },
       fleetHold: () =>
         readFleetHealth({ ...view(), unheard: unheard() }, clock.now()).get(policy.name)?.hold,
       newestPolicy: () => view().policies.find(({ name }) => name === policy.name) ?? policy,

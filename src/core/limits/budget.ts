@@ -71,7 +71,7 @@ type Missing = ReadonlyMap<string, { readonly missing: readonly MissingMachine[]
  * percentage is of the nodes that there should be.
  */
 export function readBudgets(
-  snapshot: Snapshot,
+  snapshot: Pick<Snapshot, "departures" | "nodes" | "policies">,
   at: Instant,
   health: Missing = new Map(),
 ): BudgetUsage {

@@ -8,6 +8,7 @@ import { begunLastAt, type PhaseResult, reasonSince } from "../departure/ledger.
 import { planDrain } from "../drain-plan/drain-plan.ts";
 import { isSameJson } from "../json/json-field.ts";
 import { asksOutside, holdsSinceStart, othersGate } from "../limits/gate.ts";
+import type { NodesOut } from "../limits/nodes-out.ts";
 import { departureAnnotation } from "../notice/interruption.ts";
 import { machineLost } from "../notice/machine-lost.ts";
 import { isFirm } from "../plan/start.ts";
@@ -165,6 +166,8 @@ export function allowed(evaluation: Evaluation): StepFinding {
   const node = scene.node ?? memory.target;
   const others = node && othersGate(node);
   if (others !== undefined) return heldBack(blocked(others), evaluation);
+  const spent = isForced ? undefined : spentSinceStart(evaluation);
+  if (spent !== undefined) return heldBack(blocked(spent), evaluation);
   if (cause !== "Planned") return undefined;
   const policy = scene.newestPolicy();
   const lapsed = (): StepFinding => heldBack(blocked({ reason: "StartLapsed" }), evaluation);
@@ -187,6 +190,24 @@ export function allowed(evaluation: Evaluation): StepFinding {
     startedAt !== undefined &&
     now.at > evaluation.endOfWait(plus(startedAt, validMs), memory.phase.ms + validMs);
   return isOld ? lapsed() : undefined;
+}
+
+/**
+ * The budget that a node has used up which went out after the start was recorded, such as one under
+ * a notice. One that was out before does not count: the start may have overridden the budget.
+ */
+function spentSinceStart({ memory, scene }: Evaluation): NodesOut["hold"] {
+  const out = scene.nodesOut();
+  if (out === undefined || memory.outAtStart === undefined) return undefined;
+  return out.names.isSubsetOf(new Set(memory.outAtStart)) ? undefined : out.hold;
+}
+
+/** Remembers which nodes were out when the start was decided, for `allowed`. */
+export function started(evaluation: Evaluation): undefined {
+  const { memory, scene } = evaluation;
+  if (memory.outAtStart !== undefined || evaluation.isNoticed || isPastChecks(evaluation)) return;
+  const out = scene.nodesOut();
+  if (out !== undefined) evaluation.remember({ outAtStart: [...out.names] });
 }
 
 /** Whether the cordon is on its way or answered: what allowed it was asked when it was sent. */

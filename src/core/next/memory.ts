@@ -71,6 +71,8 @@ export interface Memory {
   /** The node of the last identity check, and the phase it was made in. */
   readonly target?: NodeFacts | undefined;
   readonly identifiedIn?: Phase | undefined;
+  /** The nodes that were out when the start was first looked at here. */
+  readonly outAtStart?: readonly string[] | undefined;
   /** When the node was cordoned (monotonic); the cordon checks its identity as well. */
   readonly cordonedMs?: number | undefined;
   /** A read has shown the cordon that an earlier process has made. */

@@ -10,7 +10,7 @@ import {
 } from "./action-steps.ts";
 import { drained, loadBalancersLeft, volumesDetached } from "./after-drain-steps.ts";
 import { capacityFreed, capacityReserved } from "./capacity-steps.ts";
-import { allowed, identified, lookedAhead, releasable, turnTaken } from "./check-steps.ts";
+import { allowed, identified, lookedAhead, releasable, started, turnTaken } from "./check-steps.ts";
 import { takenByOthers } from "./cloud-takes.ts";
 import { cordoned, uncordoned } from "./cordon-steps.ts";
 import { emptied } from "./drain-steps.ts";
@@ -56,7 +56,7 @@ function stepsOf(evaluation: Evaluation): readonly Step[] {
       return isToCordonAtOnce(evaluation)
         ? [actionsBegun, cordoned, prepared]
         : [
-            ...[identified, lookedAhead, turnTaken, allowed, releasable, cordoned],
+            ...[started, identified, lookedAhead, turnTaken, allowed, releasable, cordoned],
             ...[actionsBegun, capacityReserved, requiredActionsDone, prepared],
           ];
     case "Draining":

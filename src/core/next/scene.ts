@@ -8,6 +8,7 @@ import type { RunningDrain } from "../departure/drain-reason.ts";
 import type { TerminationRecords } from "../drain/drain-time.ts";
 import type { PlaceholderFacts } from "../drain/placeholder-plan.ts";
 import type { GateHold } from "../limits/gate.ts";
+import type { NodesOut } from "../limits/nodes-out.ts";
 import type { CloudAnswer } from "../notice/machine-evidence.ts";
 import type { Policy } from "../policy/policy.ts";
 import type { ReleaseAnswer } from "../policy/release-answer.ts";
@@ -92,6 +93,8 @@ export interface DepartureScene {
   readonly policy: Policy;
   /** The other drains that hold budgets, each by its newest status, whether written or not. */
   readonly drains: () => readonly RunningDrain[];
+  /** The nodes that are out now; undefined if the watch does not show this one. */
+  readonly nodesOut: () => NodesOut | undefined;
   /** What holds every voluntary departure of the policy: the fleet is unhealthy. */
   readonly fleetHold: () => GateHold | undefined;
   /** The policy as it is now, which is asked again before the cordon. */

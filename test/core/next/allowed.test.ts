@@ -1,11 +1,13 @@
 import { expect, it } from "vitest";
 import { freshMemory } from "../../../src/core/next/memory.ts";
 import { next } from "../../../src/core/next/next.ts";
+import type { SceneFacts } from "../../../src/core/next/scene.ts";
 import { minutes } from "../../../src/core/time/time.ts";
 import { aPolicy } from "../fleet-builder.ts";
 import {
   answered,
   aScene,
+  at,
   checked,
   inFlight,
   policy,
@@ -82,4 +84,25 @@ it("a requested start is held if another tool marks the node before the cordon",
   const scene = aScene({ departure: manual, facts: checked(), node: { ...theNode, taints } });
   const { status } = next(scene, freshMemory(timeAt(0, 1)), timeAt(10, 2));
   expect(status).toMatchObject({ phase: "Held", reason: "LeftToOthers" });
+});
+
+it.each([
+  { what: "goes out after its start", before: [], deadlineMs: 3_600_000, phase: "Held" },
+  { what: "was out before", before: ["n2"], deadlineMs: 3_600_000, phase: "Preparing" },
+  { what: "goes out past its own deadline", before: [], deadlineMs: 5, phase: "Preparing" },
+])("a start whose budget is used up by a node that $what", ({ before, deadlineMs, phase }) => {
+  const departure = { ...begun, deadlineAt: at(deadlineMs) };
+  const hold = { kind: "Held", reason: "BudgetSpent", detail: "1 of 1 nodes are out" } as const;
+  const scene = (names: readonly string[], facts: SceneFacts) => {
+    const isOut = names.length > 0;
+    const nodesOut = () => ({ names: new Set(names), hold: isOut ? hold : undefined });
+    return aScene({ departure, facts, nodesOut });
+  };
+  // Its checks take their time, and meanwhile the cloud may announce the end of another node.
+  const { memory } = next(scene(before, {}), freshMemory(timeAt(0, 1)), timeAt(5, 2));
+  const { status, requests } = next(scene(["n2"], checked()), memory, timeAt(10, 3));
+  expect(status.phase).toBe(phase);
+  if (phase !== "Held") return;
+  expect(status.reason).toBe("BudgetSpent");
+  expect(requests).toEqual([]);
 });

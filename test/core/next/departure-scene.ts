@@ -51,7 +51,12 @@ export function aScene({ departure, ...over }: SceneOver): DepartureScene {
   return {
     departure: aDeparture(theNode, { cause: "Planned", ...departure }),
     ...{ isDeleted: false, node: theNode, policy, facts: {}, drains: () => [] },
-    ...{ fleetHold: () => undefined, newestPolicy: () => over.policy ?? policy, actions: [] },
+    ...{
+      fleetHold: () => undefined,
+      nodesOut: () => undefined,
+      newestPolicy: () => over.policy ?? policy,
+      actions: [],
+    },
     ...{ terminations: new Map(), heardMs: 0, self: undefined },
     ...over,
   };
