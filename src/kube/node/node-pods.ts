@@ -22,7 +22,7 @@ import type {
   PodIdentity,
 } from "../../core/cluster/pod.ts";
 import type { EvictionAnswer } from "../../core/drain/drain-answer.ts";
-import { fieldsOf, listOf, textOf } from "../../core/json/json-field.ts";
+import { fieldsOf, listOf, textOf, wholeNumberOf } from "../../core/json/json-field.ts";
 import { type Millis, millis } from "../../core/time/time.ts";
 import { messageOf } from "../../errors.ts";
 import { apiError, budgetsPath, podsPath } from "../object/api-call.ts";
@@ -159,22 +159,26 @@ export class KubeNodePods implements NodePods {
     if ("kind" in workload) return workload;
     const { path, title, uid } = workload;
     const annotations = { [restartedFor]: pod.uid };
-    const request: KubeRequest = {
-      method: "PATCH",
-      path,
-      patchType: "application/merge-patch+json",
-      bodyAtTurn: () => {
-        onTurn();
-        // A uid cannot be changed, so the patch fails for another workload of the same name.
-        return { metadata: { uid }, spec: { template: { metadata: { annotations } } } };
-      },
-      dueAt,
+    // A uid cannot be changed, so the patch fails for another workload of the same name.
+    const body = { metadata: { uid }, spec: { template: { metadata: { annotations } } } };
+    const patch = { method: "PATCH", path, patchType: "application/merge-patch+json" } as const;
+    const unfit = await this.#whyUnfit({ ...patch, body }, title);
+    if (unfit !== undefined) return unfit;
+    const bodyAtTurn = () => {
+      onTurn();
+      return body;
     };
+    const request: KubeRequest = { ...patch, bodyAtTurn, dueAt };
     const answer = await this.#api.send(request);
-    if (isOfAnother(answer)) return refused(title, "has been replaced by another one of that name");
-    if (answer.status >= 300) return refusal(request, answer);
-    const idle = whyIdle(answer.body as KubeObject);
-    return idle === undefined ? { kind: "Accepted" } : refused(title, idle);
+    return answer.status < 300 ? { kind: "Accepted" } : refusalOf(request, answer, title);
+  }
+
+  /** Found by a dry run of the patch, which needs no other right than the patch itself. */
+  async #whyUnfit(patch: KubeRequest, title: string): Promise<EvictionAnswer | undefined> {
+    const answer = await this.#api.send({ ...patch, query: { dryRun: "All" } });
+    if (answer.status >= 300) return refusalOf(patch, answer, title);
+    const why = whyUnfit(answer.body as KubeObject);
+    return why === undefined ? undefined : refused(title, why);
   }
 
   /** The workload that a rollout restarts: a ReplicaSet's owner, or a StatefulSet itself. */
@@ -208,14 +212,24 @@ function isOfAnother({ status, body }: KubeAnswer): boolean {
 }
 
 /**
- * Why a restarted workload does not roll out: `kubectl rollout restart` also refuses a paused
- * Deployment, and a StatefulSet with OnDelete waits until somebody deletes its pods.
+ * Why a restart would not help, or not only the one pod: `kubectl rollout restart` also refuses a
+ * paused Deployment, and a StatefulSet with OnDelete waits until somebody deletes its pods. A
+ * budget may select one of several replicas only, such as a primary: a rollout deletes them all,
+ * whatever their budgets say.
  */
-function whyIdle({ spec }: KubeObject): string | undefined {
-  const { paused, updateStrategy } = fieldsOf(spec);
+function whyUnfit({ spec }: KubeObject): string | undefined {
+  const { paused, updateStrategy, replicas } = fieldsOf(spec);
   if (paused === true) return "is paused, so no rollout would start";
   const isManual = fieldsOf(updateStrategy).type === "OnDelete";
-  return isManual ? "has the updateStrategy OnDelete, so no rollout would start" : undefined;
+  if (isManual) return "has the updateStrategy OnDelete, so no rollout would start";
+  const count = wholeNumberOf(replicas) ?? 1;
+  return count > 1 ? `has ${count} replicas, and a restart would delete them all` : undefined;
+}
+
+function refusalOf(request: KubeRequest, answer: KubeAnswer, title: string): EvictionAnswer {
+  return isOfAnother(answer)
+    ? refused(title, "has been replaced by another one of that name")
+    : refusal(request, answer);
 }
 
 /** A restart that is refused for good; the pod then waits for its budget. */

@@ -80,8 +80,10 @@ describe("the restart of a pod's owner", () => {
     );
     const pods = new KubeNodePods({ api, clock: new ManualClock(0), rng: seededRng(1) });
     const answer = await pods.restartOwner(pod, owner, { onTurn: () => {} });
-    const patch = api.sent.find(({ method }) => method === "PATCH");
-    return { answer, path: patch?.path, body: patch?.bodyAtTurn?.() };
+    const patches = api.sent.filter(({ method }) => method === "PATCH");
+    const patch = patches.at(-1);
+    const trial = patches[0]?.query;
+    return { answer, trial, path: patch?.path, body: patch?.bodyAtTurn?.(), sent: patches.length };
   }
 
   it.each([
@@ -93,6 +95,8 @@ describe("the restart of a pod's owner", () => {
       const annotations = { "lastcall.dev/restarted-for": "uid-1" };
       expect(await restarting(owner, { status: 200, body: { spec: { replicas: 1 } } })).toEqual({
         answer: { kind: "Accepted" },
+        trial: { dryRun: "All" },
+        sent: 2,
         path,
         body: { metadata: { uid }, spec: { template: { metadata: { annotations } } } },
       });
@@ -121,6 +125,12 @@ describe("the restart of a pod's owner", () => {
       "uid",
     ],
     [
+      "its budget selects one of its replicas, such as a primary",
+      statefulSet,
+      { status: 200, body: { spec: { replicas: 3 } } },
+      "StatefulSet web has 3 replicas, and a restart would delete them all",
+    ],
+    [
       "its rollouts are paused",
       replicaSet,
       { status: 200, body: { spec: { paused: true } } },
@@ -133,8 +143,9 @@ describe("the restart of a pod's owner", () => {
       "StatefulSet web has the updateStrategy OnDelete",
     ],
   ])("is refused permanently if %s", async (_, owner, patched, message) => {
-    const { answer } = await restarting(owner, patched);
+    const { answer, sent } = await restarting(owner, patched);
     expect(answer).toMatchObject({ kind: "Refused", message: expect.stringContaining(message) });
+    expect(sent).toBe(1);
   });
 });
 
