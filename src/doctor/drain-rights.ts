@@ -85,6 +85,8 @@ export const drainRights: readonly DrainRight[] = [
   ...inOwnNamespace(useAccount, { verbs: ["create"], resources: ["serviceaccounts/token"] }),
   ...inOwnNamespace(useAccount, { verbs: ["impersonate"], resources: ["serviceaccounts"] }),
   { name: useAccount, verbs: ["impersonate"], group: "", resource: "users" },
+  // With any account of one's own as the user, and system:masters as the group.
+  { name: useAccount, verbs: ["impersonate"], group: "", resource: "groups" },
   // Constrained impersonation, Kubernetes 1.36: apiserver, filters/impersonation/mode.go. A pod
   // that acts as the node it runs on can do no more than that node's kubelet.
   ...inOwnNamespace(useAccount, {

@@ -140,6 +140,18 @@ function subjectOf(subject: unknown): RoleSubject {
  * any other namespace, as a group, are none of them.
  */
 function isOfSystem({ kind, plain, namespace = "" }: RoleSubject, own: Own): boolean {
-  if (kind !== "ServiceAccount") return /^(eks|system):(?!serviceaccounts:(?!kube-))/.test(plain);
-  return namespace.startsWith("kube-") || own.accounts.has(`${namespace}/${plain}`);
+  // RBAC may name a ServiceAccount as the user that it authenticates as, too.
+  const [, place, account] = /^system:serviceaccount:([^:]+):(.+)$/.exec(plain) ?? [];
+  if (kind === "ServiceAccount" || account !== undefined) {
+    const [ns, name] = [place ?? namespace, account ?? plain];
+    return systemNamespaces.has(ns) || own.accounts.has(`${ns}/${name}`);
+  }
+  const [, group] = /^system:serviceaccounts:(.+)$/.exec(plain) ?? [];
+  if (group !== undefined) return systemNamespaces.has(group);
+  const [, bootstrappers] = /^system:bootstrappers:(.+)$/.exec(plain) ?? [];
+  if (bootstrappers !== undefined) return bootstrappers.startsWith("kubeadm:");
+  return /^(eks|system):/.test(plain);
 }
+
+/** Of Kubernetes itself; others that begin with `kube-` are anybody's. */
+const systemNamespaces = new Set([systemNamespace, "kube-public", "kube-node-lease"]);

@@ -160,6 +160,9 @@ describe("who can make a node leave", () => {
     { kind: "Group", name: "system:serviceaccounts:kube-system" },
     { kind: "ServiceAccount", namespace: "kube-system", name: "node-controller" },
     { kind: "ServiceAccount", namespace: "lastcall", name: "lastcall" },
+    { kind: "User", name: "system:serviceaccount:kube-system:node-controller" },
+    { kind: "User", name: "system:serviceaccount:lastcall:lastcall" },
+    { kind: "Group", name: "system:bootstrappers:kubeadm:default-node-token" },
   ])("is not a part of Kubernetes, and not Lastcall: %j", (subject) => {
     expect(wide(nodes, subject)).toEqual([]);
   });
@@ -173,6 +176,26 @@ describe("who can make a node leave", () => {
     [
       { kind: "Group", name: "system:serviceaccounts:ops" },
       "Group system:serviceaccounts:ops",
+      false,
+    ],
+    [
+      { kind: "ServiceAccount", namespace: "kube-prometheus-stack", name: "bot" },
+      "ServiceAccount kube-prometheus-stack/bot",
+      false,
+    ],
+    [
+      { kind: "Group", name: "system:serviceaccounts:kube-prometheus-stack" },
+      "Group system:serviceaccounts:kube-prometheus-stack",
+      false,
+    ],
+    [
+      { kind: "User", name: "system:serviceaccount:team-a:ci" },
+      "User system:serviceaccount:team-a:ci",
+      false,
+    ],
+    [
+      { kind: "Group", name: "system:bootstrappers:team-a" },
+      "Group system:bootstrappers:team-a",
       false,
     ],
     [{ kind: "Group", name: "system:authenticated" }, "Group system:authenticated", true],
