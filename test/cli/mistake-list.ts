@@ -353,6 +353,7 @@ export const mistakes: Readonly<Record<string, readonly Mistake[]>> = {
     { typed: "setup gke", exit: 2, says: ["gke", "did you mean gcp?"] },
     { typed: "plan --context prod", exit: 2, says: ["prod"] },
     { typed: "doctor -n lastcal", exit: 3, says: ["the namespace lastcal does not exist"] },
+    { typed: "audit -n lastcal", exit: 1, says: ["the namespace lastcal does not exist"] },
   ],
   'On a node: lastcall.dev/hold="4 hours"': [
     { typed: "plan", exit: 0, says: ['"4 hours"', "expected", "4h"] },

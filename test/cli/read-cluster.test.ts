@@ -227,6 +227,27 @@ describe("the live cluster", () => {
     ]);
   });
 
+  it("is not called empty if the namespace does not exist", async () => {
+    const missing = { "/api/v1/namespaces/shopp": { status: 404, body: {} } };
+    const namespaces = list("Namespace", [{ metadata: { name: "shop" } }]);
+    const refused = { status: 403, body: { message: "not you" } };
+    const says = (found: string) => ({
+      code: "NOT_FOUND",
+      message: `Cannot audit: ${found}, list them with: kubectl get namespaces`,
+    });
+    const read = (answers: Parameters<typeof apiOf>[0]) =>
+      readCluster({ api: apiOf(answers).api, namespace: "shopp" });
+
+    await expect(read({ ...missing, "/api/v1/namespaces": namespaces })).rejects.toMatchObject(
+      says("the namespace shopp does not exist (did you mean shop?)"),
+    );
+    await expect(read({ ...missing, "/api/v1/namespaces": refused })).rejects.toMatchObject(
+      says("the namespace shopp does not exist"),
+    );
+    // It exists for all that the caller may read.
+    expect((await read({ "/api/v1/namespaces/shopp": refused })).objects).toEqual([]);
+  });
+
   it("says that local volumes are not recognized if they may not be listed", async () => {
     const refused = { status: 403, body: { message: "not you" } };
     const { api } = apiOf({ ...fleet, "/apis/storage.k8s.io/v1/storageclasses": refused });

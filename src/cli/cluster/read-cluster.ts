@@ -16,6 +16,7 @@ import { isLastcallError, LastcallError, messageOf } from "../../errors.ts";
 import { answerMessage, meaningOf } from "../../kube/object/api-call.ts";
 import { listPages } from "../../kube/watch/collection.ts";
 import { type AuditedKind, type CustomKind, customKinds, findKind } from "./audited-kind.ts";
+import { checkNamespace } from "./missing-namespace.ts";
 
 /** The namespaced kinds that the audit reads; pods are separate, because there may be very many. */
 export const namespacedKinds: readonly AuditedKind[] = [
@@ -204,8 +205,9 @@ export interface ReadClusterOptions extends ObjectSelection {
 
 /**
  * Lists what the audit needs, trimmed. Of the pods, it keeps only those whose workload is not
- * listed: a few of tens of thousands. Throws API_REFUSED, RIGHT_MISSING, API_UNAUTHORIZED and the
- * API's own errors. Skips a resource that the server does not know.
+ * listed: a few of tens of thousands. Throws NOT_FOUND for a namespace that does not exist,
+ * API_REFUSED, RIGHT_MISSING, API_UNAUTHORIZED and the API's own errors. Skips a resource that the
+ * server does not know.
  */
 export async function readCluster(options: ReadClusterOptions): Promise<LiveCluster> {
   const objects: Fields[] = [];
@@ -219,6 +221,9 @@ export async function readCluster(options: ReadClusterOptions): Promise<LiveClus
       objects.push(json);
     }
   }
+  const { namespace } = options;
+  const isEmpty = objects.every((one) => valueAt(one, ["metadata", "namespace"]) === undefined);
+  if (namespace !== undefined && isEmpty) await checkNamespace(namespace, options);
   const notes = await readOptional(options, { objects, owners });
   if (options.askKubelet === undefined) return { objects, readBudgets: new Map(), notes };
   const nodes = objects.filter(isSpotNode);
