@@ -145,6 +145,14 @@ describe("lastcall freeze", () => {
     expect(freezeOf("other")).toBeUndefined();
   });
 
+  it("counts no node that is on hold for good, or in a dry run, among those that leave", async () => {
+    const says = async () => (await cli.run(["freeze", "--all", "--for", "24h"])).stderr;
+    world.patchNode("n1", { metadata: { annotations: { "lastcall.dev/hold": "true" } } });
+    expect(await says()).toMatch(/n2 leaves at its deadline \S+ even so/);
+    world.patchPolicy({ spec: { dryRun: true } });
+    expect(await says()).not.toContain("even so");
+  });
+
   it("leaves a policy that cannot be read, and says so", async () => {
     spotPolicy(world, { lifetime: { max: "1d" } }, "bad");
     const { exit, stderr } = await cli.run(["freeze", "--all", "--until", "2h"]);

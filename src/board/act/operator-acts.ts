@@ -6,7 +6,7 @@ import type {
   OperatorResult,
   OperatorWrites,
 } from "../../contracts/cluster.ts";
-import { holdAnnotation, type NodeFacts } from "../../core/cluster/node.ts";
+import { holdAnnotation, holdOf, type NodeFacts } from "../../core/cluster/node.ts";
 import { deadlineAfter, departStep } from "../../core/departure/decision.ts";
 import { type Departure, isLive, isNoticed } from "../../core/departure/departure.ts";
 import { ruleWithin } from "../../core/drain/drain-time.ts";
@@ -214,7 +214,7 @@ export class OperatorActs {
       const about = { node: node.name, policy: lifetime.policy, endTime };
       return [{ says: "act.LifetimeAnyway", ...about }];
     }
-    if (until <= deadlineAt) return [];
+    if (until <= deadlineAt || policy?.dryRun) return [];
     return forcedSays([{ name: node.name, deadlineAt }]);
   }
 
@@ -260,9 +260,11 @@ export class OperatorActs {
     const { nodes, policies } = fleet.view();
     const forced = nodes.flatMap((node) => {
       const own = selectPolicy(node, policies)?.policy;
-      if (own?.name !== policy || own.paused) return [];
-      // It leaves by that departure, whatever its deadline.
-      if (fleet.departuresOf(node.uid).some((one) => isLeavingAnyway(one))) return [];
+      if (own?.name !== policy || own.paused || own.dryRun) return [];
+      if (holdOf(node).kind === "Always") return [];
+      // It leaves by that departure, whatever its deadline, or is held with it.
+      const made = fleet.departuresOf(node.uid).filter(isLive);
+      if (made.some((one) => one.hold || isLeavingAnyway(one))) return [];
       const { deadlineAt } = this.#endOf(node).lifetime ?? {};
       return deadlineAt === undefined || deadlineAt >= until ? [] : { name: node.name, deadlineAt };
     });
