@@ -238,6 +238,10 @@ describe("in Japanese", () => {
       "1 件の出発は 2026-11-20T09:30:00Z までの凍結より期限が早く、期限に出発します（n1）",
     ],
     [
+      "the freeze until 2026-11-20T09:30:00Z ends after the deadlines of 1 departure (n1), which would leave at its deadline",
+      "1 件の出発は 2026-11-20T09:30:00Z までの凍結より期限が早く、期限に出発するはずです（n1）",
+    ],
+    [
       "n1 leaves at 2026-11-20T09:30:00Z, by 2026-11-20T10:30:00Z instead of the time requested earlier",
       "n1 は、前の依頼に代えて 2026-11-20T09:30:00Z に出発します（期限 2026-11-20T10:30:00Z）",
     ],

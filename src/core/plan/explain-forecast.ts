@@ -23,13 +23,17 @@ export function explainForecast({
   if (!isTold && !forecast.feasible) parts.unshift({ says: "fleet.HeldBack", held });
   const { reachedMs, wantedMs } = spacing;
   if (reachedMs !== null && wantedMs !== null && reachedMs < wantedMs) {
+    const isTight = !isOfDeadlines(reachedMs, departures);
     // A window that ends a moment before a whole number of gaps shortens each by less than that.
-    if (formatRounded(reachedMs) !== formatRounded(wantedMs)) {
+    if (isTight && formatRounded(reachedMs) !== formatRounded(wantedMs)) {
       parts.push({ says: "fleet.CloseTogether", reachedMs, wantedMs });
     }
   }
   const { freezeUntil } = policy.gates;
-  if (freezeUntil !== undefined) parts.push(...freezeParts(departures, freezeUntil));
+  if (freezeUntil !== undefined) {
+    const told = freezeParts(departures, { until: freezeUntil, isDryRun: policy.dryRun });
+    parts.push(...told);
+  }
   if (waves !== undefined && waves.state !== "Passed") parts.push(explainWaves(waves));
   const verdict = policy.dryRun
     ? explainDryRun(forecast, departures.length)
@@ -46,18 +50,29 @@ export function areWavesHalted({ waves }: Pick<PolicyPlan, "waves">): boolean {
   return waves?.state === "Halted";
 }
 
+/** Whether a gap is found only between nodes that leave at their deadlines, wherever these are. */
+function isOfDeadlines(gapMs: number, planned: PolicyPlan["departures"]): boolean {
+  return planned.every((one, place) => {
+    const last = planned[place - 1];
+    if (last === undefined || one.departAt - last.departAt > gapMs) return true;
+    return [last, one].every(({ reason }) => reason === "DeadlineBeatsWindow");
+  });
+}
+
 /** A deadline overrides a freeze; departures that were overdue from the start wait for its end. */
-function freezeParts(planned: PolicyPlan["departures"], until: Instant): readonly Sentence[] {
+function freezeParts(
+  planned: PolicyPlan["departures"],
+  { until, isDryRun }: { readonly until: Instant; readonly isDryRun: boolean },
+): readonly Sentence[] {
   const due = planned.filter(({ frozenUntil }) => frozenUntil !== undefined);
   const forced = due.filter(({ frozenUntil }) => frozenUntil !== until);
   const departures = forced.length;
   const waiting = due.length - departures;
   const names = firstNames(forced.map(({ node }) => node.name));
+  const endsLate = isDryRun ? "fleet.FreezeWouldEndLate" : "fleet.FreezeEndsLate";
   return [
     ...(waiting > 0 ? [{ says: "fleet.FreezeHolds", until, departures: waiting } as const] : []),
-    ...(departures > 0
-      ? [{ says: "fleet.FreezeEndsLate", until, departures, ...names } as const]
-      : []),
+    ...(departures > 0 ? [{ says: endsLate, until, departures, ...names } as const] : []),
   ];
 }
 

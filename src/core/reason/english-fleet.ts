@@ -41,6 +41,7 @@ export const englishFleet = {
     "departures are at least {reachedMs} instead of {wantedMs} apart, because there is no time for more",
   FreezeHolds: `the freeze until {until} holds back {departures} ${departures}`,
   FreezeEndsLate: `the freeze until {until} ends after the deadlines of {departures} ${departures} ${names}, which {departures?leaves at its deadline|leave at their deadlines}`,
+  FreezeWouldEndLate: `the freeze until {until} ends after the deadlines of {departures} ${departures} ${names}, which would leave at {departures?its deadline|their deadlines}`,
   PausedEmpty: "The policy is paused, and selects no node",
   Paused: `The policy is paused: {nodes} ${nodes} without a departure time`,
   SelectsNone: "It selects no node: compare its nodeSelector with the labels of the nodes",

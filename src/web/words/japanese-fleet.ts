@@ -43,6 +43,8 @@ export const japaneseFleet: Readonly<Record<keyof typeof englishFleet, string>> 
   FreezeHolds: "{until} までの凍結のため {departures} 件の出発が待ちます",
   FreezeEndsLate:
     "{departures} 件の出発は {until} までの凍結より期限が早く、期限に出発します（{names}[ ほか {more} 件]）",
+  FreezeWouldEndLate:
+    "{departures} 件の出発は {until} までの凍結より期限が早く、期限に出発するはずです（{names}[ ほか {more} 件]）",
   PausedEmpty: "ポリシーは一時停止中で、選択するノードがありません",
   Paused: "ポリシーは一時停止中で、{nodes} 台のノードに出発時刻がありません",
   SelectsNone: "対象のノードがありません。nodeSelector とノードのラベルを比べてください",

@@ -15,6 +15,17 @@ it("the forecast of a policy without windows does not speak of windows", () => {
   expect(made && inEnglish(explainForecast(made))).not.toContain("window");
 });
 
+it("nodes that leave at close deadlines, because no window opens, are not short of time", () => {
+  const now = at("2026-11-20T12:00:00Z");
+  const nodes = ["n1", "n2"].map((name, place) =>
+    aNode(name, { createdAt: minus(now, minutes(23 * 60 + place)) }),
+  );
+  const policies = [aPolicy({ windows: [daily("22:00-22:05")] })];
+  const [made] = planFleet({ policies, badPolicies: [], nodes, departures: [], at: now }).policies;
+  expect(made).toMatchObject({ spacing: { reachedMs: minutes(1) }, forecast: { shut: 2 } });
+  expect(made && inEnglish(explainForecast(made))).not.toContain("apart");
+});
+
 it.each([
   ["12:00-12:30", ""],
   [

@@ -127,6 +127,10 @@ describe("the forecast of a policy", () => {
     expect(message([], { dryRun: true })).toBe(
       "Dry run: 3 departures would be on schedule, and no node leaves",
     );
+    const gates = { blockingPods: [], freezeUntil: instant(now + hours(72)) };
+    expect(message([], { dryRun: true, gates })).toBe(
+      "Dry run: 3 departures would be on schedule, and no node leaves; the freeze until 2026-11-23T12:00:00.000Z ends after the deadlines of 3 departures (n0, n1, n2), which would leave at their deadlines",
+    );
   });
 });
 
