@@ -95,15 +95,20 @@ function line(
   return { subject, tone, says, policy: null, waiting: [], ...more };
 }
 
-function policyLines({ plan, departures, unread = [] }: HeadlineFacts): readonly HeadlineLine[] {
+function policyLines(facts: HeadlineFacts): readonly HeadlineLine[] {
+  const { plan, departures, unread = [] } = facts;
   if (unread.includes("policies")) return [line("Policy", "Note", unreadWords.policies)];
   if (unread.includes("nodes")) return [line("Policy", "Note", unreadWords.nodes)];
   if (plan.policies.length + plan.bad.length === 0) {
     return [line("Policy", "Bad", { says: "headline.NoPolicies" })];
   }
+  const onHold = new Set(heldNodes(facts).map(({ uid }) => uid));
+  // The line of the held nodes counts those.
+  const isTold = ({ node, status: { reason } }: Departure) =>
+    (reason === "OnHold" || reason === "HeldByPerson") && onHold.has(node.uid);
   const held = Map.groupBy(
     asTheyStand(departures, plan).filter(
-      (one) => isHeldBack(one) && (one.departAt ?? plan.at) <= plan.at,
+      (one) => isHeldBack(one) && !isTold(one) && (one.departAt ?? plan.at) <= plan.at,
     ),
     (one) => policyNameOf(one) ?? null,
   );
@@ -234,24 +239,47 @@ function leavingLine({ departures, unread = [] }: HeadlineFacts): readonly Headl
 }
 
 /**
- * Held by a person for good; a node that is held until an instant is planned. One that is leaving
- * counts as that alone: a notice drains it even so, and a hold is still undoing what has been done.
+ * Held by a person, for good or for now. One that is leaving counts as that alone: a notice drains
+ * it even so, and a hold is still undoing what has been done.
  */
-function heldLine({ nodes, departures }: HeadlineFacts): readonly HeadlineLine[] {
+function heldNodes({ nodes, departures, plan }: HeadlineFacts): readonly NodeFacts[] {
   const live = departures.filter(isLive);
   const byDeparture = new Set(live.filter(({ hold }) => hold).map(({ node }) => node.uid));
   const leaving = new Set(live.filter(isUnderWay).map(({ node }) => node.uid));
-  const held = nodes.filter(
-    (node) =>
-      !leaving.has(node.uid) && (holdOf(node).kind === "Always" || byDeparture.has(node.uid)),
+  const isHeld = (node: NodeFacts) => {
+    const hold = holdOf(node);
+    return hold.kind === "Until" ? hold.until > plan.at : hold.kind === "Always";
+  };
+  return nodes.filter(
+    (node) => !leaving.has(node.uid) && (isHeld(node) || byDeparture.has(node.uid)),
   );
+}
+
+/** The end that all holds have in common; undefined if one has another, or none. */
+function commonEnd(held: readonly NodeFacts[], { departures }: HeadlineFacts): Instant | undefined {
+  const uids = new Set(held.map(({ uid }) => uid));
+  if (departures.some((one) => isLive(one) && one.hold && uids.has(one.node.uid))) return undefined;
+  const ends = held.map(holdOf).map((hold) => (hold.kind === "Until" ? hold.until : undefined));
+  return ends.every((end) => end === ends[0]) ? ends[0] : undefined;
+}
+
+function heldLine(facts: HeadlineFacts): readonly HeadlineLine[] {
+  const held = heldNodes(facts);
   if (held.length === 0) return [];
+  const untilAt = commonEnd(held, facts);
   let sinceAt: Instant | undefined;
-  for (const { holdWriter } of held) {
+  // A hold that ends is not one that somebody has forgotten.
+  for (const { holdWriter } of untilAt === undefined ? held : []) {
     sinceAt = earliest(sinceAt, holdWriter?.at);
   }
   const names = firstNames(held.map(({ name }) => name).toSorted(compareNames));
-  const says: Sentence = { says: "headline.OnHold", nodes: held.length, sinceAt, ...names };
+  const says: Sentence = {
+    says: "headline.OnHold",
+    nodes: held.length,
+    untilAt,
+    sinceAt,
+    ...names,
+  };
   return [line("Held", "Note", says)];
 }
 

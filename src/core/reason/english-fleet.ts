@@ -65,7 +65,7 @@ export const englishHeadline = {
   Leaving: `{nodes} {nodes?node is|nodes are} leaving now ${names}`,
   SomeNoticed: `{nodes} nodes are leaving now, {noticed} of them on a notice ${names}`,
   AllNoticed: `{nodes} {nodes?node is leaving now,|nodes are leaving now, both|nodes are leaving now, all} on a notice ${names}`,
-  OnHold: `{nodes} {nodes?node is|nodes are} on hold[{nodes?|, the longest} since {sinceAt}] ${names}`,
+  OnHold: `{nodes} {nodes?node is|nodes are} on hold[ until {untilAt}][{nodes?|, the longest} since {sinceAt}] ${names}`,
   Leads: "{holder} leads",
   NotRenewed:
     "No controller leads and nothing starts: {holder} has not renewed its Lease[ since {renewedAt}]",

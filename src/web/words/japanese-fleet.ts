@@ -68,7 +68,7 @@ export const japaneseHeadline: Readonly<Record<keyof typeof englishHeadline, str
   Leaving: `{nodes} 台が出発中です: ${names}`,
   SomeNoticed: `{nodes} 台が出発中です（うち {noticed} 台は通知による）: ${names}`,
   AllNoticed: `{nodes?1 台が通知により出発中です（{names}）|{nodes} 台がすべて通知により出発中です: ${names}}`,
-  OnHold: `{nodes} 台が{nodes?[ {sinceAt} から]保留中です|保留中です[（最も長いものは {sinceAt} から）]}: ${names}`,
+  OnHold: `{nodes} 台が[ {untilAt} まで]{nodes?[ {sinceAt} から]保留中です|保留中です[（最も長いものは {sinceAt} から）]}: ${names}`,
   Leads: "{holder} がリーダーです",
   NotRenewed:
     "リーダーのコントローラーがなく、何も始まりません: {holder} は Lease を更新していません[（最後は {renewedAt}）]",

@@ -288,6 +288,36 @@ describe("the headline of a fleet", () => {
     ]);
   });
 
+  it("counts a node on hold once: as held, and not among the departures that wait", () => {
+    const held = { ...n9, annotations: { "lastcall.dev/hold": "true" } };
+    const due = { departAt: instant(now - hours(1)) };
+    const departures = [
+      aDeparture(held, { ...due, status: { phase: "Held", reason: "OnHold" } }),
+      aDeparture(n10, { ...due, hold: true, status: { phase: "Held", reason: "HeldByPerson" } }),
+    ];
+    const of = headline({ nodes: [held, n10, n11], departures });
+    expect(of("Policy")).toMatchObject([{ waiting: [] }]);
+    expect(of("Held")).toMatchObject([{ says: { nodes: 2, names: "n9, n10" } }]);
+  });
+
+  it("counts a node that is on hold until an instant, and says it if it is that of all", () => {
+    const holdUntil = (node: NodeFacts, untilAt: string) => ({
+      ...node,
+      annotations: { "lastcall.dev/hold": untilAt },
+      holdWriter: { manager: "lastcall", at: instant(now - hours(1)) },
+    });
+    const says = (...world: readonly NodeFacts[]) =>
+      headline({ nodes: world })("Held").map((one) => inEnglish(one.says));
+    const [two, three] = ["2026-11-20T14:00:00Z", "2026-11-20T15:00:00Z"];
+    expect(says(holdUntil(n9, two), holdUntil(n10, two), n11)).toEqual([
+      "2 nodes are on hold until 2026-11-20T14:00:00.000Z (n9, n10)",
+    ]);
+    expect(says(holdUntil(n9, two), holdUntil(n10, three), n11)).toEqual([
+      "2 nodes are on hold, the longest since 2026-11-20T11:00:00.000Z (n9, n10)",
+    ]);
+    expect(says(holdUntil(n9, "2026-11-20T12:00:00Z"))).toEqual([]);
+  });
+
   it("does not say that nothing is there where it may not be read", () => {
     const of = headline({ policies: [] }, { unread: ["policies", "departures"] });
     expect(of("Policy")).toMatchObject([{ says: { says: "headline.PoliciesUnread" } }]);
